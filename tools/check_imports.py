@@ -1,0 +1,88 @@
+"""Limits imports inside functions to what they are for: optional libraries, where they may load late.
+
+Ruff switches its rule off for whole folders (PLC0415 in `adapters`, `media`, `nodes` and faces with a lazy
+`__getattr__`). This script gives the permission back for optional libraries, and for modules of ours that
+need one as soon as they load. Commands of `cli` may import late whatever they run. Part of `tools/check.sh`.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "videoflow"
+LATE_ROOMS = ("adapters", "media", "nodes")
+OPTIONAL_LIBRARIES = {
+    "av",
+    "cloudpickle",
+    "cv2",
+    "lightkube",
+    "nats",
+    "obstore",
+    "onnxruntime",
+    "pynvml",
+    "redis",
+    "scipy",
+    "starlette",
+    "uvicorn",
+}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Full names of the modules of one import statement; relative ones begin with a dot."""
+    if isinstance(node, ast.ImportFrom):
+        return ["." * node.level + (node.module or "")]
+    return [alias.name for alias in node.names]
+
+
+def inner_imports(tree: ast.AST, within: str | None = None) -> Iterator[tuple[str | None, int, str]]:
+    """Yields (innermost function or None, line, module) of every import that runs."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            for module in imported_modules(child):
+                yield within, child.lineno, module
+        elif isinstance(child, Function):
+            yield from inner_imports(child, child.name)
+        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield from inner_imports(child, within)
+
+
+def needs_an_optional_library(module: str) -> bool:
+    """Whether a module of ours imports an optional library as soon as it is imported."""
+    base = PACKAGE.parent.joinpath(*module.split("."))
+    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    if not path.is_file():
+        return False
+    imports = inner_imports(ast.parse(path.read_text(encoding="utf-8")))
+    return any(function is None and is_optional(name) for function, _, name in imports)
+
+
+def is_optional(module: str) -> bool:
+    """Whether a module belongs to a library that only an extra installs."""
+    return module.partition(".")[0] in OPTIONAL_LIBRARIES
+
+
+def findings(path: Path) -> Iterator[str]:
+    """Yields one sentence per import inside a function that is not there for an optional library."""
+    room = path.relative_to(PACKAGE).parts[0]
+    for function, line, module in inner_imports(ast.parse(path.read_text(encoding="utf-8"))):
+        if function is None or room == "cli" or (function == "__getattr__" and path.name == "__init__.py"):
+            continue
+        late_for_a_library = is_optional(module) or needs_an_optional_library(module)
+        if not (room in LATE_ROOMS and late_for_a_library):
+            yield f"{path.relative_to(ROOT)}:{line}: {function}() imports {module} needlessly late"
+
+
+def main() -> int:
+    """Prints every finding; exit code 1 when there is one."""
+    found = [sentence for path in sorted(PACKAGE.rglob("*.py")) for sentence in findings(path)]
+    for sentence in found:
+        print(f"error  {sentence}")
+    print(f"imports inside functions: {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
