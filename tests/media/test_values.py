@@ -44,25 +44,25 @@ def fields_of(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
-VALUES = [
-    make_frame(),
-    make_frame(image=np.zeros((2, 3), np.uint8), pixel_format="gray", duration_pts=1001),
-    make_detections(),
-    Detections.empty(class_names=["person"]),
-    LineCount(0.5, 3, "a", 1, 2, ((4, "up"),)),
-    ZoneCount(0.5, 3, "a", 1),
-    Event("gap", 0.5, "a", None, {"cause": "stall"}),
-]
+VALUES = {
+    "frame": make_frame(),
+    "gray": make_frame(image=np.zeros((2, 3), np.uint8), pixel_format="gray", duration_pts=1001),
+    "detections": make_detections(),
+    "none found": Detections.empty(class_names=["person"]),
+    "line": LineCount(0.5, 3, "a", 1, 2, ((4, "up"),)),
+    "zone": ZoneCount(0.5, 3, "a", 1),
+    "event": Event("gap", 0.5, "a", None, {"cause": "stall"}),
+}
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
 def test_a_value_is_rebuilt_from_its_fields(value: Any) -> None:
     again = type(value)(**fields_of(value))
     assert again == value
     assert fields_of(again).keys() == fields_of(value).keys()
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
 def test_pickle_and_copy_keep_content_and_keep_arrays_read_only(value: Any) -> None:
     for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
         assert again == value

@@ -7,7 +7,7 @@ A value: it never changes, and its arrays are read-only. It refuses arrays of an
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 import numpy as np
 
@@ -16,10 +16,18 @@ from videoflow.media._arrays import check_column, read_only, require_array, same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Unpack
 
     from numpy.typing import ArrayLike, NDArray
 
 _ARRAYS = ("xyxy", "confidence", "class_id", "track_id")
+
+
+class _Rest(TypedDict, total=False):
+    class_names: Sequence[str]
+    image_size: tuple[int, int]
+    source: str
+    data: dict[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -27,7 +35,8 @@ class Detections:
     """The boxes found in one frame; N of them, in an order that the maker chose.
 
     Attributes:
-        xyxy: (N, 4) float32: left, top, right, bottom in pixels of the upright frame; origin top left, +y down.
+        xyxy: (N, 4) float32: left, top, right, bottom in pixels of the upright frame; origin top left, +y
+            down.
         confidence: (N,) float32 in 0..1.
         class_id: (N,) int32, a position in `class_names`.
         track_id: (N,) int64; -1 where the box belongs to no track.
@@ -110,7 +119,7 @@ class Detections:
         confidence: ArrayLike | None = None,
         class_id: ArrayLike | None = None,
         track_id: ArrayLike | None = None,
-        **rest: Any,
+        **rest: Unpack[_Rest],
     ) -> Detections:
         """Return detections from anything that NumPy can make into the declared arrays.
 
@@ -133,7 +142,10 @@ class Detections:
             confidence=_column(confidence, 1, np.dtype(np.float32), count),
             class_id=_column(class_id, 0, np.dtype(np.int32), count),
             track_id=_column(track_id, -1, np.dtype(np.int64), count),
-            **rest,
+            class_names=tuple(rest.get("class_names", ())),
+            image_size=rest.get("image_size", (0, 0)),
+            source=rest.get("source", ""),
+            data=rest.get("data", {}),
         )
 
     def of(self, name: str) -> Detections:
@@ -148,14 +160,16 @@ class Detections:
         if name not in self.class_names:
             if not len(self) and not self.class_names:
                 return self
-            raise ValueError(f"no class is named {name!r}; the names are {', '.join(self.class_names) or 'none'}")
+            raise ValueError(
+                f"no class is named {name!r}; the names are {', '.join(self.class_names) or 'none'}"
+            )
         return self[self.class_id == self.class_names.index(name)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one JSON-like dict per box; floats are the shortest that mean the same float32.
 
-        Each has `xyxy`, `confidence`, `class_id`, `class_name` (None without names), `track_id` (-1: none), and
-        the entries of `data`.
+        Each has `xyxy`, `confidence`, `class_id`, `class_name` (None without names), `track_id` (-1: none),
+        and the entries of `data`.
         """
         rows = []
         for k in range(len(self)):
@@ -171,7 +185,7 @@ class Detections:
             rows.append(row)
         return rows
 
-    def to_supervision(self) -> Any:
+    def to_supervision(self) -> NoReturn:
         """Refuse by name: conversion to `supervision.Detections` comes later.
 
         Raises:
@@ -180,7 +194,7 @@ class Detections:
         raise _later("Detections.to_supervision")
 
     @classmethod
-    def from_supervision(cls, detections: object) -> Detections:
+    def from_supervision(cls, detections: object) -> NoReturn:
         """Refuse by name: conversion from `supervision.Detections` comes later.
 
         Args:
@@ -228,6 +242,9 @@ class Detections:
             and same_arrays(self.data, other.data)
         )
 
+    def __hash__(self) -> int:
+        return hash((self.class_names, self.image_size, self.source, len(self)))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Detections, tuple(getattr(self, entry.name) for entry in fields(self))
 
@@ -248,12 +265,13 @@ def _column(
     return np.full(count, default, dtype) if value is None else np.asarray(value, dtype)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: np.ndarray[Any, Any] | np.generic) -> object:
     if isinstance(value, np.ndarray):
         return [_plain(entry) for entry in value]
     if isinstance(value, np.float16 | np.float32):
         return float(str(value))
-    return value.item()
+    plain: object = value.item()
+    return plain
 
 
 def _later(what: str) -> NotYet:

@@ -34,8 +34,8 @@ class Frame:
     """One picture of a video and its exact time.
 
     Attributes:
-        image: (H, W, 3) uint8 in 0..255 for `bgr` and `rgb`, (H, W) uint8 for `gray`; axis 0 is y from the top
-            downwards, axis 1 is x from the left; read-only, not necessarily contiguous.
+        image: (H, W, 3) uint8 in 0..255 for `bgr` and `rgb`, (H, W) uint8 for `gray`; axis 0 is y from the
+            top downwards, axis 1 is x from the left; read-only, not necessarily contiguous.
         pixel_format: Order of the channels of `image`.
         pts: Presentation time in units of `time_base`.
         time_base: Seconds per unit of `pts`, exact.
@@ -45,8 +45,8 @@ class Frame:
         corrupt: True when the decoder said that the picture is damaged or a reference was missing.
         clock: Who says when the frame was.
         uncertainty_seconds: How far `time_seconds` may be from the moment of exposure, as far as is known.
-        rotation_applied: Degrees clockwise, 0, 90, 180 or 270, by which the stored picture was turned upright.
-        duration_pts: How long the frame is shown, in units of `time_base`; None where the container is silent.
+        rotation_applied: Degrees clockwise, 0, 90, 180 or 270, by which the stored picture was turned.
+        duration_pts: How long the frame is shown, in units of `time_base`; None where nothing says so.
         source_bit_depth: Bits per sample of the stored picture; above 8 the image was converted to 8.
         sample_aspect_ratio: Width of a pixel over its height; the image is never rescaled for it.
         interlaced: True when the stored picture holds two fields.
@@ -198,6 +198,9 @@ class Frame:
             return NotImplemented
         rest = (getattr(self, name) == getattr(other, name) for name in _SCALARS)
         return all(rest) and same_array(self.image, other.image)
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.index, self.pts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, ({field.name: getattr(self, field.name) for field in fields(self)},)
