@@ -19,8 +19,6 @@ MAX_CONTRACT_LINES = 300
 CONTRACT = re.compile(
     r"src/videoflow/backends/(outcomes|messaging|payload|runtime|capabilities|allocation)\b"
 )
-    r"src/videoflow/backends/(outcomes|messaging|payload|runtime|capabilities|allocation)\b"
-)
 ALLOWED_BINARIES = (
     re.compile(r"src/videoflow/nodes/(\w+/)*[\w-]+\.onnx"),  # the detector that the package ships
     re.compile(r"docs/images/[\w-]+\.(png|jpg)"),  # the README's picture of what came out
@@ -29,8 +27,6 @@ ALLOWED_BINARIES = (
 FOREIGN_TEXT = {
     "a path of one machine": re.compile(
         r"(?<![\w.$}/])[/](?:root|work|home/\w+|Users/\w+)(?:[/]|$|(?=[\"'\s]))"
-    ),
-        r"(?<![\w.$}/])[/](?:root|work|home/\w+|Users/\w+)(?:[/]|\b(?=[\"'\s]))"
     ),
     "a package registry's host": re.compile(
         r"[\w.-]*(?:pypi[.]org|pythonhosted[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org)"
