@@ -1,0 +1,1 @@
+"""Adapters: each wraps one technology behind a contract, and none knows another."""

@@ -1,0 +1,215 @@
+"""The flow runtime over any store: epochs, commits, attempts, desired state, failure, dead letters."""
+
+from typing import TypeVar
+
+import msgspec
+
+from videoflow.backends.outcomes import Known, Observation, Unknown
+from videoflow.backends.runtime._records import (
+    Committed,
+    CommitOutcome,
+    DeadLetter,
+    Desired,
+    FirstFailure,
+    OutboxEntry,
+    SourcePosition,
+    TaskCommit,
+)
+from videoflow.backends.runtime._store import ABSENT, Change, RuntimeStore, Stored, StoreOutcome
+from videoflow.errors import StaleAuthority, UnobservableState
+
+T = TypeVar("T")
+_RETRIES = 100
+
+
+class _Head(msgspec.Struct, frozen=True, array_like=True):
+    """The part of a task's record that every commit rewrites."""
+
+    epoch: int = 0
+    number: int = 0
+    cursor: bytes | None = None
+    outbox: tuple[OutboxEntry, ...] = ()
+    source: SourcePosition | None = None
+    flushed: bool = False
+
+
+class FlowRuntime:
+    """The records of one run, each under (task, partition); O(1) in the length of the run.
+
+    Every call takes a monotonic `deadline`. What could not be read raises `UnobservableState`
+    where the caller cannot go on without it.
+    """
+
+    def __init__(self, store: RuntimeStore, run_id: str) -> None:
+        self.store = store
+        self.run_id = run_id
+        self._root = f"run/{run_id}"
+
+    def acquire_epoch(self, task: str, partition: int, *, deadline: float) -> int:
+        """Becomes the owner of a task's partition; returns the new epoch, which fences all older ones."""
+        key = self._task(task, partition)
+        for _ in range(_RETRIES):
+            stored = self._one(key, deadline)
+            head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+            new = msgspec.structs.replace(head, epoch=head.epoch + 1)
+            change = Change(key, msgspec.msgpack.encode(new), stored.version if stored else ABSENT)
+            if self.store.commit([change], deadline=deadline) is StoreOutcome.COMMITTED:
+                return new.epoch
+        raise UnobservableState(f"the ownership of task {task} could not be taken", cause="constant conflict")
+
+    def load(self, task: str, partition: int, *, deadline: float) -> Committed:
+        """Returns what a task committed last."""
+        key = self._task(task, partition)
+        stored = self._one(key, deadline)
+        head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+        prefix = f"{key}/state/"
+        state = {
+            name[len(prefix) :]: item.value
+            for name, item in _value(self.store.scan(prefix, deadline=deadline), prefix).items()
+        }
+        return Committed(
+            number=head.number,
+            state=state,
+            cursor=head.cursor,
+            outbox=head.outbox,
+            source=head.source,
+            flushed=head.flushed,
+        )
+
+    def commit(
+        self, task: str, partition: int, changes: TaskCommit, epoch: int, number: int, *, deadline: float
+    ) -> CommitOutcome:
+        """Applies a task's commit, numbered from 1 without gaps within its whole life.
+
+        A number already stored under this epoch is `COMMITTED`, so that the same commit may be sent again
+        after `UNKNOWN`; under a newer epoch it is `STALE`.
+        """
+        key = self._task(task, partition)
+        stored = self._one(key, deadline)
+        head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+        if head.epoch != epoch:
+            return CommitOutcome.STALE
+        if head.number >= number:
+            return CommitOutcome.COMMITTED
+        new = _Head(
+            epoch,
+            number,
+            head.cursor if changes.cursor is None else changes.cursor,
+            changes.outbox,
+            head.source if changes.source is None else changes.source,
+            head.flushed or changes.flushed,
+        )
+        puts = [Change(f"{key}/state/{name}", value) for name, value in changes.state.items()]
+        puts.append(Change(key, msgspec.msgpack.encode(new), stored.version if stored else ABSENT))
+        outcome = self.store.commit(puts, deadline=deadline)
+        if outcome is StoreOutcome.COMMITTED:
+            return CommitOutcome.COMMITTED
+        return CommitOutcome.STALE if outcome is StoreOutcome.CONFLICT else CommitOutcome.UNKNOWN
+
+    def record_started(
+        self, task: str, node: str, input_id: str, incarnation: str, *, deadline: float
+    ) -> None:
+        """Records that an incarnation starts user code for an input, withdrawing its previous record."""
+        pointer = f"{self._root}/started/{task}/{incarnation}"
+        previous = self._one(pointer, deadline)
+        now = f"{self._root}/attempt/{node}/{input_id}/{incarnation}"
+        changes = [Change(pointer, now.encode()), Change(now, b"")]
+        if previous is not None and previous.value.decode() != now:
+            changes.append(Change(previous.value.decode(), None))
+        self._must(self.store.commit(changes, deadline=deadline), "an attempt record")
+
+    def withdraw_started(self, task: str, incarnation: str, *, deadline: float) -> None:
+        """Withdraws what `record_started` wrote last for this incarnation."""
+        pointer = f"{self._root}/started/{task}/{incarnation}"
+        previous = self._one(pointer, deadline)
+        if previous is not None:
+            gone = [Change(pointer, None), Change(previous.value.decode(), None)]
+            self._must(self.store.commit(gone, deadline=deadline), "an attempt record")
+
+    def attempts(self, node: str, input_id: str, *, deadline: float) -> frozenset[str]:
+        """Returns the incarnations whose record names this input."""
+        prefix = f"{self._root}/attempt/{node}/{input_id}/"
+        found = _value(self.store.scan(prefix, deadline=deadline), prefix)
+        return frozenset(key[len(prefix) :] for key in found)
+
+    def desired(self, *, deadline: float) -> Desired:
+        """Returns the desired state of the run."""
+        stored = self._one(f"{self._root}/desired", deadline)
+        return Desired(int(stored.value)) if stored else Desired.RUN
+
+    def raise_desired(self, state: Desired, *, deadline: float) -> Desired:
+        """Raises the desired state by compare-and-swap; it never falls. Returns what holds now."""
+        key = f"{self._root}/desired"
+        for _ in range(_RETRIES):
+            stored = self._one(key, deadline)
+            now = Desired(int(stored.value)) if stored else Desired.RUN
+            if now >= state:
+                return now
+            change = Change(key, str(int(state)).encode(), stored.version if stored else ABSENT)
+            if self.store.commit([change], deadline=deadline) is StoreOutcome.COMMITTED:
+                return state
+        raise UnobservableState("the desired state could not be raised", cause="constant conflict")
+
+    def fail_first(self, failure: FirstFailure, *, deadline: float) -> FirstFailure:
+        """Records the first failure; returns the one that stands, which may be another's."""
+        key = f"{self._root}/failure"
+        self.store.commit([Change(key, msgspec.msgpack.encode(failure), ABSENT)], deadline=deadline)
+        return self.first_failure(deadline=deadline) or failure
+
+    def first_failure(self, *, deadline: float) -> FirstFailure | None:
+        """Returns the first failure, or None."""
+        stored = self._one(f"{self._root}/failure", deadline)
+        return msgspec.msgpack.decode(stored.value, type=FirstFailure) if stored else None
+
+    def put_dead_letter(self, letter: DeadLetter, *, deadline: float) -> str:
+        """Records a dead letter, once per record id; returns the reference for its settlement."""
+        key = f"{self._root}/dead/{letter.record_id}"
+        outcome = self.store.commit([Change(key, msgspec.msgpack.encode(letter), ABSENT)], deadline=deadline)
+        if outcome is StoreOutcome.UNKNOWN:
+            self._must(outcome, "a dead letter")
+        return letter.record_id
+
+    def dead_letters(self, *, deadline: float) -> list[DeadLetter]:
+        """Returns the dead letters of the run, by origin."""
+        prefix = f"{self._root}/dead/"
+        found = _value(self.store.scan(prefix, deadline=deadline), prefix)
+        letters = [msgspec.msgpack.decode(item.value, type=DeadLetter) for item in found.values()]
+        return sorted(letters, key=lambda letter: (letter.origin, letter.node, letter.path))
+
+    def put_note(self, name: str, value: bytes, *, deadline: float) -> None:
+        """Records a named note of the run, such as a node's closing summary; the last one stands."""
+        change = Change(f"{self._root}/note/{name}", value)
+        self._must(self.store.commit([change], deadline=deadline), f"the note {name}")
+
+    def notes(self, prefix: str, *, deadline: float) -> dict[str, bytes]:
+        """Returns the notes whose names begin with `prefix`."""
+        root = f"{self._root}/note/"
+        found = _value(self.store.scan(root + prefix, deadline=deadline), prefix)
+        return {key[len(root) :]: item.value for key, item in found.items()}
+
+    def finish(self, verdict: str, *, deadline: float) -> str:
+        """Records the durable end of the run, once; returns the one that stands."""
+        key = f"{self._root}/finished"
+        self.store.commit([Change(key, verdict.encode(), ABSENT)], deadline=deadline)
+        stored = self._one(key, deadline)
+        return stored.value.decode() if stored else verdict
+
+    def _task(self, task: str, partition: int) -> str:
+        return f"{self._root}/task/{task}/{partition}"
+
+    def _one(self, key: str, deadline: float) -> Stored | None:
+        return _value(self.store.get([key], deadline=deadline), key).get(key)
+
+    def _must(self, outcome: StoreOutcome, what: str) -> None:
+        if outcome is StoreOutcome.UNKNOWN:
+            raise UnobservableState(f"{what} may not have been written", remedy="look at the run folder's disk")
+        if outcome is StoreOutcome.CONFLICT:
+            raise StaleAuthority(f"{what} was written by another owner")
+
+
+def _value(observed: Observation[T], what: str) -> T:
+    match observed:
+        case Known(value=value):
+            return value
+        case Unknown(reason=reason, detail=detail):
+            raise UnobservableState(f"{what} could not be read", cause=f"{reason}: {detail}")

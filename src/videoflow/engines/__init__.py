@@ -1,0 +1,1 @@
+"""Execution environments: they compose a plan with adapters and start it."""

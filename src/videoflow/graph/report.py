@@ -1,0 +1,153 @@
+"""The run report: what became of every frame, and how the run ended.
+
+Made by the engines, read by whoever ran the flow. It refuses to call a run complete when some end
+of the ledger could not be read.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+REPORT_SCHEMA = 1
+
+
+class Verdict(StrEnum):
+    """How a run ended."""
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    STOPPED = "stopped"
+    STALLED = "stalled"
+    FAILED = "failed"
+
+
+class SourceReport(msgspec.Struct, kw_only=True):
+    """What one source said of itself at its end.
+
+    Attributes:
+        node: Its node.
+        outcome: `complete`, `truncated`, `undecodable`, `stalled`, `disconnected`, `stopped`, `failed` or
+            `unknown` where nobody said.
+        items: Ordinals announced, skips included.
+        detail: In words.
+        figures: The source's own figures, such as frames decoded and corrupt.
+        required: Whether a bad outcome makes the run incomplete.
+    """
+
+    node: str
+    outcome: str
+    items: int
+    detail: str = ""
+    figures: dict[str, Any] = {}
+    required: bool = True
+
+
+class EdgeReport(msgspec.Struct, kw_only=True):
+    """The ledger of one edge: announced = the sum of the rest, or the ledger does not close.
+
+    Counts are of statements: ordinals, or traces below a fan-out. `closed` is None where an end could
+    not be read.
+    """
+
+    parent: str
+    child: str
+    announced: int
+    delivered: int = 0
+    skipped: dict[str, int] = {}
+    dropped: dict[str, int] = {}
+    dead_lettered: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    closed: bool | None = True
+    transport: str = ""
+    detail: str = ""
+
+
+class NodeReport(msgspec.Struct, kw_only=True):
+    """Figures of one node over all its replicas and incarnations; times in seconds per call."""
+
+    node: str
+    task: str
+    items: int = 0
+    outputs: int = 0
+    errors: int = 0
+    dead_letters: int = 0
+    restarts: int = 0
+    p50_seconds: float | None = None
+    p95_seconds: float | None = None
+    p99_seconds: float | None = None
+    busy_share: float | None = None
+
+
+class GapReport(msgspec.Struct, kw_only=True):
+    """Something that is missing or in doubt: which source or edge, from where to where, and why."""
+
+    where: str
+    what: str
+    cause: str = ""
+
+
+class DeadLetterReport(msgspec.Struct, kw_only=True):
+    """One dead letter, for the table."""
+
+    label: str
+    node: str
+    error: str
+    attempts: int
+    origin: str
+    event_time: float | None = None
+
+
+class FailureReport(msgspec.Struct, kw_only=True):
+    """The first failure, with the fields of an error block."""
+
+    code: str
+    message: str
+    node: str = ""
+    cause: str = ""
+    where: str = ""
+    effect: str = ""
+    remedy: str = ""
+
+
+class RunReport(msgspec.Struct, kw_only=True):
+    """The account of a run.
+
+    Attributes:
+        run_id: ULID.
+        flow_id: Name of the flow.
+        engine: Which engine ran it.
+        verdict: How it ended.
+        exit_status: What the command line exits with.
+        sources: One each.
+        edges: One per edge, fused ones included.
+        nodes: One each.
+        gaps: What is missing or in doubt.
+        dead_letters: What was put aside.
+        values: Node name → what `Collect` collected.
+        outputs: Paths written.
+        failure: The first failure, or None.
+        started_at: ISO 8601 with zone.
+        seconds: Duration.
+        folder: The run folder, or "".
+        schema: Version of this document.
+    """
+
+    run_id: str
+    flow_id: str
+    engine: str
+    verdict: Verdict
+    exit_status: int
+    sources: list[SourceReport] = []
+    edges: list[EdgeReport] = []
+    nodes: list[NodeReport] = []
+    gaps: list[GapReport] = []
+    dead_letters: list[DeadLetterReport] = []
+    values: dict[str, Any] = {}
+    outputs: list[str] = []
+    failure: FailureReport | None = None
+    started_at: str = ""
+    seconds: float = 0.0
+    folder: str = ""
+    schema: int = REPORT_SCHEMA

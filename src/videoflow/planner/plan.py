@@ -1,0 +1,211 @@
+"""The plan: which tasks run, over which channels, with which bounds, and why.
+
+Made by the planner, written to `plan.json`, run by the engines, shown by `explain`: the same
+document. It holds no code and no run id.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from videoflow.graph.spec import FlowSpec, LatestSpec
+
+PLAN_SCHEMA = 1
+
+
+class CommitOrder(StrEnum):
+    """The two orders of rule 5, and how the two ends of a flow commit."""
+
+    STATELESS = "stateless"
+    OUTBOX = "outbox"
+
+
+class InputMode(StrEnum):
+    """How a task takes its inputs.
+
+    `SOURCE`: it has none. `COMPETING`: replicas share single messages. `ORDERED`: one owner, by ordinal
+    within each origin. `JOIN`: one owner; inputs meet by trace, in order.
+    """
+
+    SOURCE = "source"
+    COMPETING = "competing"
+    ORDERED = "ordered"
+    JOIN = "join"
+
+
+class Transport(StrEnum):
+    """How an edge is carried."""
+
+    FUSED = "fused"
+    MEMORY = "memory"
+    SHM = "shm"
+
+
+class Struct(msgspec.Struct, frozen=True):
+    """Base of the parts of a plan."""
+
+
+class ChannelRef(Struct, kw_only=True):
+    """A channel without its run: node, port and reliability."""
+
+    node: str
+    port: str
+    reliability: Literal["reliable", "live"] = "reliable"
+
+
+class SubscriptionPlan(Struct, kw_only=True):
+    """One task input on one channel.
+
+    Attributes:
+        channel: What is read.
+        reader: `<task>/<input>`, the reader name of the subscription.
+        exclusive: One owner in channel order, or competing.
+        credit_items: Leased and unsettled at most.
+        credit_bytes: The same in bytes.
+        spread: W of rule 4, or None.
+        hold_items: What an ordered reader or join must be able to hold (rule 4); 0 where it holds nothing.
+        latest: Set for a live edge.
+        scope: Number of fan-outs on its traces.
+        why: How the figures came about, in words.
+    """
+
+    channel: ChannelRef
+    reader: str
+    exclusive: bool
+    credit_items: int
+    credit_bytes: int
+    spread: int | None = None
+    hold_items: int = 0
+    latest: LatestSpec | None = None
+    scope: int = 0
+    why: str = ""
+
+
+class InputPlan(Struct, kw_only=True):
+    """One input of a task's entry node: one subscription, or several for `merge`."""
+
+    index: int
+    name: str
+    subscriptions: tuple[SubscriptionPlan, ...]
+
+
+class OutputPlan(Struct, kw_only=True):
+    """One port of a task that other tasks read: the channels (layouts) that carry it."""
+
+    node: str
+    port: str
+    channels: tuple[ChannelRef, ...]
+
+
+class TaskPlan(Struct, kw_only=True):
+    """One or more nodes that run in one process.
+
+    Attributes:
+        name: That of its entry node.
+        nodes: In topological order; the first is the entry.
+        replicas: Running copies.
+        mode: How inputs are taken.
+        order: How it commits.
+        inputs: By position.
+        outputs: Ports read by other tasks.
+        max_item_bytes: Largest item of any port, for reserving payload space.
+        prefetch: Messages that a replica keeps leased beyond the one in work.
+        checkpoint_items: Most inputs kept unsettled for checkpoints.
+        why: Why these nodes are together and commit as they do.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    replicas: int
+    mode: InputMode
+    order: CommitOrder
+    inputs: tuple[InputPlan, ...]
+    outputs: tuple[OutputPlan, ...]
+    max_item_bytes: int
+    prefetch: int = 1
+    checkpoint_items: int = 0
+    why: tuple[str, ...] = ()
+
+
+class ChannelPlan(Struct, kw_only=True):
+    """One channel.
+
+    Attributes:
+        ref: Its name.
+        writer: The task that writes it; one slot per replica.
+        slots: Number of writers.
+        bound_items: Unsettled items at most.
+        bound_bytes: Unsettled bytes at most.
+        item_bytes: The largest item on it.
+        transport: How it is carried.
+        readers: Reader names of its subscriptions.
+        why: How the figures came about.
+    """
+
+    ref: ChannelRef
+    writer: str
+    slots: int
+    bound_items: int
+    bound_bytes: int
+    item_bytes: int
+    transport: Transport
+    readers: tuple[str, ...]
+    why: str = ""
+
+
+class EdgePlan(Struct, kw_only=True):
+    """One edge as the user drew it, and how it is carried."""
+
+    parent: str
+    port: str
+    child: str
+    input: int
+    transport: Transport
+    reader: str | None
+    why: str = ""
+
+
+class Plan(Struct, kw_only=True):
+    """A flow, planned for one engine.
+
+    Attributes:
+        engine: For which engine.
+        spec: The flow.
+        tasks: In topological order.
+        channels: By writer in the order of `tasks`.
+        edges: Every edge of the flow.
+        memory_bytes: What the buffers need at most.
+        memory_budget_bytes: What they may use.
+        outside_identity: What makes results differ between runs (rule 18), in words.
+        notes: Other things worth knowing, such as at-least-once sinks.
+        schema: Version of this document.
+    """
+
+    engine: str
+    spec: FlowSpec
+    tasks: tuple[TaskPlan, ...]
+    channels: tuple[ChannelPlan, ...]
+    edges: tuple[EdgePlan, ...]
+    memory_bytes: int
+    memory_budget_bytes: int
+    outside_identity: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    schema: int = PLAN_SCHEMA
+
+    def task(self, name: str) -> TaskPlan:
+        """Returns the task of that name."""
+        return next(task for task in self.tasks if task.name == name)
+
+    def task_of(self, node: str) -> TaskPlan:
+        """Returns the task that runs a node."""
+        return next(task for task in self.tasks if node in task.nodes)
+
+    def to_json(self) -> bytes:
+        """Returns the document, indented."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2)
+
+    @staticmethod
+    def from_json(document: bytes) -> "Plan":
+        """Reads a document; raises `msgspec.ValidationError` for anything else."""
+        return msgspec.json.decode(document, type=Plan)

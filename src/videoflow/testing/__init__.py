@@ -1,0 +1,1 @@
+"""Examiners, generators and helpers for tests of nodes, flows and adapters."""

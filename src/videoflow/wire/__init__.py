@@ -1,0 +1,1 @@
+"""Envelope and value encoding: one value domain for every engine."""

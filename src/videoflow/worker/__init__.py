@@ -1,0 +1,1 @@
+"""One task process: a pure core in an I/O shell."""
