@@ -1,0 +1,53 @@
+# Everything a newcomer needs. Nothing is installed outside $(VENV) and .work/.
+#   make demo   people counting on real footage; SOURCE=video.mp4 for your own
+#   make test   all checks and tests, with a table of what took how long
+#   make lint   the checks alone
+#   make storm  the long crash tests
+# PYTHON= names an interpreter (3.11 or newer), VENV= another folder for the environment.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+SOURCE ?=
+OUT ?= out/demo
+BIN := $(abspath $(VENV))/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help venv demo test lint storm clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# One stamp per set of extras; each is redone when pyproject.toml changes.
+$(VENV)/.made:
+	@python=$$(tools/find_python.sh) && echo "making $(VENV) with $$python" && "$$python" -m venv "$(VENV)"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	@echo "installing videoflow with what the demo needs into $(VENV)"
+	@$(PIP) install -e '.[video,onnx]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	@echo "installing videoflow with what the tests need into $(VENV)"
+	@$(PIP) install -e '.[dev,video,onnx,notebook]'
+	@touch $@
+
+venv: $(VENV)/.dev
+
+demo: $(VENV)/.demo
+	@VENV="$(abspath $(VENV))" tools/demo.sh "$(OUT)" "$(SOURCE)"
+
+test: venv
+	@VENV="$(abspath $(VENV))" tools/check.sh
+
+lint: venv
+	@VENV="$(abspath $(VENV))" tools/check.sh lint
+
+storm: venv
+	@VENV="$(abspath $(VENV))" tools/check.sh storm
+
+clean:
+	rm -rf .work out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
