@@ -24,7 +24,7 @@ REASON = re.compile(r"\w+\W+\w+\W+\w+")  # at least three words
 # Directives in comments; what follows the match is the reason.
 DIRECTIVES = {
     "whole-file": re.compile(
-        r"#\s*(?:(?:ruff|flake8):\s*noqa|mypy:|type:\s*ignore-file|pyright:\s*basic)\b", re.I
+        r"#\s*(?:(?:ruff|flake8):\s*noqa\b|mypy:\s*\w|pyright:\s*(?:basic|strict))", re.I
     ),
     "noqa": re.compile(r"#\s*noqa\b(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?", re.I),
     "type-ignore": re.compile(r"#\s*(?:type|pyright):\s*ignore\b(?:\[[\w\-, ]+\])?"),
