@@ -1,10 +1,10 @@
 """What `import videoflow` loads and costs.
 
 The cost is processor time, not time on the wall, and the least of several interleaved runs, so that a busy
-machine (two test runs at once, say) cannot fail the test: other work only adds to a run, and the least is what
-the import itself needs. Both sides run from compiled files in a folder of the test's own, because an environment
-that forbids writing them would charge every run for compiling. The limit is the promise made to users: 150 ms
-more than Python with NumPy.
+machine (two test runs at once, say) cannot fail the test: other work only adds to a run, and the least is
+what the import itself needs. Both sides run from compiled files in a folder of the test's own, because an
+environment that forbids writing them would charge every run for compiling. The limit is the promise made to
+users: 150 ms more than Python with NumPy.
 """
 
 import os
