@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
@@ -151,8 +152,6 @@ def test_a_crop_is_a_view_clipped_to_the_image() -> None:
 
 @pytest.mark.parametrize("pixel_format", ["bgr", "rgb"])
 def test_a_saved_picture_has_the_frames_colours(tmp_path: Path, pixel_format: Any) -> None:
-    import cv2
-
     image = np.zeros((8, 8, 3), np.uint8)
     image[:, :, 0 if pixel_format == "bgr" else 2] = 200
     frame = make_frame(image=image, pixel_format=pixel_format)

@@ -7,6 +7,7 @@ This package imports neither PyAV nor OpenCV. Reading and writing files live in 
 from videoflow.media._detections import Detections
 from videoflow.media._frame import Frame, FrameClock, PixelFormat
 from videoflow.media._observations import Event, LineCount, ZoneCount
+from videoflow.media._outcome import MissingSpan, SourceEnd, SourceOutcome
 
 __all__ = [
     "Detections",
@@ -14,6 +15,9 @@ __all__ = [
     "Frame",
     "FrameClock",
     "LineCount",
+    "MissingSpan",
     "PixelFormat",
+    "SourceEnd",
+    "SourceOutcome",
     "ZoneCount",
 ]

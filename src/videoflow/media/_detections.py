@@ -6,19 +6,20 @@ A value: it never changes, and its arrays are read-only. It refuses arrays of an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from videoflow.errors import NotYet
 from videoflow.media._arrays import check_column, read_only, require_array, same_array, same_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Unpack
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 _ARRAYS = ("xyxy", "confidence", "class_id", "track_id")
 

@@ -10,14 +10,13 @@ import math
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from videoflow.media._arrays import read_only, require_array, same_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from videoflow.media._pictures import encode_picture
 
 PixelFormat = Literal["bgr", "rgb", "gray"]
 """Order of the channels: `bgr` and `rgb` have shape (H, W, 3), `gray` has (H, W)."""
@@ -182,8 +181,6 @@ class Frame:
         return self._encoded(".png")
 
     def _encoded(self, suffix: str) -> bytes:
-        from videoflow.media._pictures import encode_picture
-
         return encode_picture(self.image, self.pixel_format, suffix)
 
     def __repr__(self) -> str:
