@@ -14,6 +14,9 @@ unset PYTHONPATH
 
 names=() seconds=() endings=()
 failed=0
+closing=""
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 
 step() { # step NAME COMMAND...: runs it, shows its output, notes its time and ending
     local name=$1 started ended code=0
@@ -47,12 +50,19 @@ example_types() { # each example is a script of its own, and all are named flow.
     return "$code"
 }
 
+tests() { # keeps the closing line, which is shown once more below the table
+    pytest -n "${PYTEST_JOBS:-2}" --dist loadgroup --durations 10 --color no "$@" | tee "$scratch/pytest.log"
+    local code=${PIPESTATUS[0]}
+    closing=$(tail -n 1 "$scratch/pytest.log")
+    return "$code"
+}
+
 lint() {
     step "ruff check" ruff check --quiet .
     step "ruff format" ruff format --check --quiet .
     step "mypy" mypy
     step "mypy examples" example_types
-    step "layers" lint-imports --no-logo
+    step "layers" lint-imports --no-logo --no-cache
     step "files" python tools/check_files.py
     step "late imports" python tools/check_imports.py
     step "suppressions" python -m tools.suppressions
@@ -60,13 +70,12 @@ lint() {
 
 case $mode in
     lint) lint ;;
-    storm) step "storm" pytest -p no:cacheprovider -o timeout=1800 -o faulthandler_timeout=1700 tests/storm ;;
+    storm) step "storm" tests -n 0 -s -o timeout=1800 -o faulthandler_timeout=1700 --kills 200 tests/storm ;;
     all)
         lint
         # Without the footage the tests that need it use the synthetic scene, or say what they miss.
         step "footage" bash -c 'tools/fetch_footage.sh || [ "$?" = 3 ]'
-        # Last, so that the closing line of pytest stands just above the table.
-        step "pytest" pytest -n "${PYTEST_JOBS:-2}" --dist loadgroup --durations 10 --color no
+        step "pytest" tests
         ;;
     *)
         echo "usage: tools/check.sh [lint|storm]" >&2
@@ -74,4 +83,5 @@ case $mode in
         ;;
 esac
 table
+[ -z "$closing" ] || printf '\n%s\n' "$closing"
 exit "$failed"

@@ -83,6 +83,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("worker/e.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cv2\n", False),
         ("nodes/__init__.py", "def __getattr__(name):\n    from importlib import import_module\n", False),
     ],
+    ids=["optional", "standard", "sibling-that-is-heavy", "room-that-may-not", "types-only", "lazy-face"],
 )
 def test_late_imports_are_for_optional_libraries(
     package: Path, path: str, source: str, is_refused: bool

@@ -1,0 +1,26 @@
+"""What all tests share: the options of a run, and how generated examples are drawn."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadlines: how long an example takes says more about the machine than about the code.
+settings.register_profile(
+    "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=20,
+        help="how many workers the crash tests kill (default 20; make storm: 200)",
+    )
+
+
+@pytest.fixture(scope="session")
+def kills(request: pytest.FixtureRequest) -> int:
+    """How many workers the crash tests kill in this run."""
+    count: int = request.config.getoption("--kills")
+    return count
