@@ -13,7 +13,7 @@ VENV ?= .venv
 SOURCE ?=
 OUT ?= out/demo
 BIN := $(abspath $(VENV))/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
 .PHONY: help venv demo test lint storm clean
 

@@ -11,8 +11,8 @@ source=${2:-}
 
 if [ -n "$source" ]; then
     case $source in
-        *://*) ;;
-        *) source=$(cd "$(dirname "$source")" && pwd)/$(basename "$source") ;;
+        *://* | /*) ;;
+        *) source=$PWD/$source ;;
     esac
     echo "input    $source (yours)"
 elif footage=$("$root/tools/fetch_footage.sh"); then
@@ -31,8 +31,17 @@ code=0
     --source "$source" --out people.mp4 --report report.json || code=$?
 
 echo
-for result in "video    people.mp4" "counts   counts.jsonl" "report   report.json"; do
-    name=${result##* }
-    if [ -s "$out/$name" ]; then echo "${result%% *}    $out/$name"; else echo "${result%% *}    (not written)" && code=$((code ? code : 1)); fi
+for name in people.mp4 counts.jsonl report.json; do
+    case $name in
+        *.mp4) what=video ;;
+        *.jsonl) what=counts ;;
+        *) what=report ;;
+    esac
+    if [ -s "$out/$name" ]; then
+        printf '%-8s %s\n' "$what" "$out/$name"
+    else
+        printf '%-8s (not written)\n' "$what"
+        [ "$code" != 0 ] || code=1
+    fi
 done
 exit "$code"
