@@ -83,8 +83,10 @@ class FlowError(Exception):
     def block(self) -> str:
         """Returns the block that the command line prints on standard error."""
         lines = [f"error {self.code}  {self.message}"]
-        for label in ("cause", "where", "effect", "remedy"):
-            text: str = getattr(self, label)
+        fields = {label: getattr(self, label) for label in ("cause", "where", "effect", "remedy")}
+        if fields["where"] and fields["cause"] and "\n" not in fields["cause"]:
+            fields["cause"] += f"        {fields.pop('where')}"
+        for label, text in fields.items():
             if text:
                 indented = text.replace("\n", "\n           ")
                 lines.append(f"  {label:<8} {indented}")

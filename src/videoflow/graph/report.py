@@ -9,6 +9,9 @@ from typing import Any
 
 import msgspec
 
+from videoflow.graph._render_html import report_html
+from videoflow.graph._render_json import report_json
+
 REPORT_SCHEMA = 1
 
 
@@ -151,3 +154,15 @@ class RunReport(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     folder: str = ""
     schema: int = REPORT_SCHEMA
+
+    def to_json(self) -> bytes:
+        """Returns the document, indented; values that JSON cannot hold are described in their place."""
+        return report_json(self)
+
+    @staticmethod
+    def from_json(document: bytes) -> "RunReport":
+        """Reads a document; raises `msgspec.ValidationError` for anything else."""
+        return msgspec.json.decode(document, type=RunReport)
+
+    def _repr_html_(self) -> str:
+        return report_html(self)

@@ -1,0 +1,165 @@
+"""Claims on the files that a run writes, so that two runs never write one path.
+
+Used by the engines before anything starts. A claim is a locked file in the home folder, keyed by the path;
+the kernel drops the lock when its holder dies, so a stale claim hinders nobody. It refuses a path that
+another run holds, and one that cannot be written.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from videoflow.engines._home import home_folder
+from videoflow.errors import OutputUnwritable, UsageError
+from videoflow.graph.spec import FlowSpec
+from videoflow.ids import hash_id
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    run_id: str
+    path: str
+
+
+class OutputClaims:
+    """The claims of one run, until `release`, the end of a `with`, or the death of the process."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[int, Path]] = []
+
+    def release(self) -> None:
+        """Gives every path back; doing it twice is doing it once."""
+        while self._held:
+            descriptor, lock = self._held.pop()
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _take(self, descriptor: int, lock: Path) -> None:
+        self._held.append((descriptor, lock))
+
+
+def outputs_of(spec: FlowSpec) -> tuple[Path, ...]:
+    """Returns the absolute paths that a flow writes; addresses such as `rtmp://` are not among them."""
+    named = (output for node in spec.nodes for output in node.traits.outputs)
+    return tuple(Path(spec.folder, output) for output in named if "://" not in output)
+
+
+def claim_outputs(paths: Iterable[Path], run_id: str, *, locks: Path | None = None) -> OutputClaims:
+    """Claims every path for one run, or none.
+
+    Args:
+        paths: Absolute paths of files or folders to be written.
+        run_id: Who claims.
+        locks: Folder of the locks; None for `outputs` in the home folder.
+
+    Raises:
+        UsageError: A path is written twice by this run, or is held by another one, which is named.
+        OutputUnwritable: A path cannot be written, or the claims cannot be kept.
+    """
+    resolved = [path.parent.resolve() / path.name for path in paths]
+    _refuse_twice(resolved)
+    for path in resolved:
+        _refuse_unwritable(path)
+    folder = locks if locks is not None else home_folder() / "outputs"
+    claims = OutputClaims()
+    try:
+        if resolved:
+            folder.mkdir(parents=True, exist_ok=True)
+        for path in resolved:
+            claims._take(*_locked(folder / f"{hash_id(str(path))}.lock", _Claim(run_id, str(path))))
+    except OSError as error:
+        claims.release()
+        raise OutputUnwritable(
+            "the claims on outputs cannot be kept",
+            cause=error.strerror or str(error),
+            where=str(folder),
+            effect="nothing was started",
+            remedy="let VIDEOFLOW_HOME name a folder on a local disk that can be written",
+        ) from error
+    except UsageError:
+        claims.release()
+        raise
+    return claims
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UsageError(
+                f"two nodes of this flow write {path.name}",
+                cause=str(path),
+                effect="nothing was started",
+                remedy="give each sink a path of its own",
+            )
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """The nearest existing folder above must be one that can be written; so must the file, if it is there."""
+    if path.exists():
+        cause = "" if os.access(path, os.W_OK) else "it exists and may not be written"
+    else:
+        above = next(parent for parent in path.parents if parent.exists())
+        if not above.is_dir():
+            cause = f"{above} is not a folder"
+        else:
+            cause = "" if os.access(above, os.W_OK | os.X_OK) else f"{above} may not be written"
+    if cause:
+        raise OutputUnwritable(
+            f"{path.name} cannot be written",
+            cause=cause,
+            where=str(path),
+            effect="nothing was started",
+            remedy="write to a folder of yours, or change its permissions",
+        )
+
+
+def _locked(lock: Path, claim: _Claim) -> tuple[int, Path]:
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 1 << 16, 0)
+            os.close(descriptor)
+            raise _held_by_another(claim, holder) from error
+        except OSError:
+            os.close(descriptor)
+            raise
+        if _is_still(lock, descriptor):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, msgspec.json.encode(claim), 0)
+            return descriptor, lock
+        os.close(descriptor)  # its holder removed it between our open and our lock
+
+
+def _is_still(lock: Path, descriptor: int) -> bool:
+    try:
+        return lock.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
+
+
+def _held_by_another(claim: _Claim, holder: bytes) -> UsageError:
+    try:
+        other = f"run {msgspec.json.decode(holder, type=_Claim).run_id}"
+    except msgspec.MsgspecError:
+        other = "another run"
+    return UsageError(
+        f"{Path(claim.path).name} is being written by {other}",
+        cause="two runs cannot write one path",
+        where=claim.path,
+        effect="nothing was started",
+        remedy=f"wait for {other}, stop it with `videoflow stop`, or write elsewhere",
+    )

@@ -1,0 +1,66 @@
+"""Which process is meant, so that a recycled process number is not taken for the one that died.
+
+Used by the run folder to judge whether a supervisor lives. It refuses to guess: a process of another host,
+boot or process namespace is neither alive nor dead to us.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+_START_FIELD = 19  # of /proc/<pid>/stat, counted after the command's closing parenthesis
+_ENDED_STATES = ("Z", "X")
+
+
+class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """One process, for as long as the machine runs.
+
+    Attributes:
+        pid: Process number, in its own namespace.
+        started: Start time in clock ticks since boot; "" where the system does not tell.
+        place: Boot and process namespace in which the number means something; "" where unknown.
+    """
+
+    pid: int
+    started: str = ""
+    place: str = ""
+
+
+def this_process() -> ProcessIdentity:
+    """Returns the identity of the calling process."""
+    pid = os.getpid()
+    return ProcessIdentity(pid=pid, started=_start_of(pid) or "", place=_place())
+
+
+def is_alive(process: ProcessIdentity) -> bool | None:
+    """Returns whether a process still runs, or None where that cannot be seen from here."""
+    if process.place != _place():
+        return None
+    if process.started:
+        return _start_of(process.pid) == process.started
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _start_of(pid: int) -> str | None:
+    """Returns the start time of a live process; None for one that is gone or waits to be reaped."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = line.rpartition(")")[2].split()
+    return None if fields[0] in _ENDED_STATES else fields[_START_FIELD]
+
+
+def _place() -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
