@@ -16,9 +16,10 @@ import av
 import numpy as np
 from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 
-from videoflow.errors import ContractBroken
+from videoflow.errors import ContractBroken, LibraryMissing, OutputUnwritable
 
 if TYPE_CHECKING:
+    from av import VideoFrame
     from av.packet import Packet
     from av.video.stream import VideoStream
     from numpy.typing import NDArray
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _NAMES = {"bgr": "bgr24", "rgb": "rgb24", "gray": "gray"}
 _ACCURATE = Interpolation.BILINEAR | Interpolation.ACCURATE_RND
 _BT709 = 1
+_ENCODER = "libx264"
 # For the level that H.264 declares; the frames' times are in the container.
 _NOMINAL_FPS = 30
 _NEVER = 1 << 16
@@ -88,9 +90,10 @@ class FragmentEncoder:
             "video_track_timescale": str(settings.timescale),
             "fflags": "+bitexact",
         }
+        _require_encoder()
         self._container = av.open(self._buffer, mode="w", format="mp4", options=options)
         self._stream = self._container.add_stream(
-            "libx264", rate=_NOMINAL_FPS, options=_encoder_options(settings)
+            _ENCODER, rate=_NOMINAL_FPS, options=_encoder_options(settings)
         )
         self._prepare(self._stream)
 
@@ -125,7 +128,7 @@ class FragmentEncoder:
         )
         converted.pts = ticks - self._start_ticks
         converted.time_base = Fraction(1, self._settings.timescale)
-        self._packets.extend(self._stream.encode(converted))
+        self._packets.extend(_encode(self._stream, converted))
 
     def _padded(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         down, right = self._settings.height - image.shape[0], self._settings.width - image.shape[1]
@@ -139,7 +142,7 @@ class FragmentEncoder:
         Args:
             last_duration_ticks: How long its last frame is shown.
         """
-        self._packets.extend(self._stream.encode(None))
+        self._packets.extend(_encode(self._stream, None))
         times = [packet.pts or 0 for packet in self._packets]
         ends = [*times[1:], times[-1] + last_duration_ticks]
         for packet, time, end in zip(self._packets, times, ends, strict=True):
@@ -152,6 +155,30 @@ class FragmentEncoder:
         """Give up the fragment; nothing of it is kept."""
         self._packets.clear()
         self._container.close()
+
+
+def _require_encoder() -> None:
+    try:
+        av.Codec(_ENCODER, "w")
+    except av.codec.codec.UnknownCodecError as error:
+        raise LibraryMissing(
+            "there is no H.264 encoder",
+            cause=f"this build of av comes without {_ENCODER}",
+            effect="nothing was written",
+            remedy="install av from its wheel",
+        ) from error
+
+
+def _encode(stream: VideoStream, picture: VideoFrame | None) -> list[Packet[VideoStream]]:
+    try:
+        return stream.encode(picture)
+    except av.error.FFmpegError as error:
+        raise OutputUnwritable(
+            "a frame cannot be encoded",
+            cause=f"{_ENCODER}: {error.strerror}",
+            effect="the frames since the last fragment are not durable",
+            remedy="check the size of the frames: H.264 wants 2 to 16384 pixels a side",
+        ) from error
 
 
 def _encoder_options(settings: PictureSettings) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """`VideoWriter`: frames into an H.264 MP4 file that a crash cannot spoil. Used by video sinks.
 
-While writing, the frames are in `<path>.part`, a fragmented MP4 that plays. A fragment is durable as soon as it
-is closed; `state()` then says how to continue. `finish` turns it into the file that was asked for. Whatever
+While writing, the frames are in `<path>.part`, a fragmented MP4 that plays. A fragment is durable as soon as
+it is closed; `state()` then says how to continue. `finish` turns it into the file that was asked for. Whatever
 crashes lie between, the bytes of the finished file are the same.
 """
 
@@ -41,8 +41,7 @@ class VideoWriter:
     Args:
         path: The file to make; its folder must exist. A `.part` file of an earlier writer is replaced.
         crf: Quality of x264, 0 (lossless) to 51 (poor).
-        fragment_frames: Frames in a fragment, at least 1; a crash costs at most so many, which are to be given
-            again.
+        fragment_frames: Frames in a fragment, at least 1; after a crash at most so many are to be given again.
 
     Raises:
         ArgumentInvalid: An argument out of its range, or another kind of file.
@@ -221,7 +220,8 @@ class VideoWriter:
             What was written. Without a frame there is no file.
 
         Raises:
-            OutputUnwritable: The file cannot be written, or does not hold what it should; the working file stays.
+            OutputUnwritable: The file cannot be written, or does not hold what it should; the working file
+                stays.
         """
         if self._stage is not _Stage.FINISHED:
             self.seal()
