@@ -10,7 +10,7 @@ import io
 import struct
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import av
 import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAMES = {"bgr": "bgr24", "rgb": "rgb24", "gray": "gray"}
 _ACCURATE = Interpolation.BILINEAR | Interpolation.ACCURATE_RND
 _BT709 = 1
-_ENCODER = "libx264"
+_ENCODER: Final = "libx264"
 # For the level that H.264 declares; the frames' times are in the container.
 _NOMINAL_FPS = 30
 _NEVER = 1 << 16

@@ -1,8 +1,8 @@
 """`VideoWriter`: frames into an H.264 MP4 file that a crash cannot spoil. Used by video sinks.
 
 While writing, the frames are in `<path>.part`, a fragmented MP4 that plays. A fragment is durable as soon as
-it is closed; `state()` then says how to continue. `finish` turns it into the file that was asked for. Whatever
-crashes lie between, the bytes of the finished file are the same.
+it is closed; `state()` then says how to continue. `finish` turns it into the file that was asked for.
+Whatever crashes lie between, the bytes of the finished file are the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class VideoWriter:
     Args:
         path: The file to make; its folder must exist. A `.part` file of an earlier writer is replaced.
         crf: Quality of x264, 0 (lossless) to 51 (poor).
-        fragment_frames: Frames in a fragment, at least 1; after a crash at most so many are to be given again.
+        fragment_frames: Frames in a fragment, at least 1; after a crash at most so many are given again.
 
     Raises:
         ArgumentInvalid: An argument out of its range, or another kind of file.
