@@ -29,7 +29,7 @@ def overlaps(first: FloatArray, second: FloatArray) -> NDArray[np.float64]:
     high = np.minimum(one[..., 2:], two[..., 2:])
     shared = np.clip(high - low, 0.0, None).prod(axis=-1)
     total = areas(one) + areas(two) - shared
-    return np.divide(shared, total, out=np.zeros_like(shared), where=total > 0)
+    return np.asarray(np.divide(shared, total, out=np.zeros_like(shared), where=total > 0))
 
 
 def areas(boxes: FloatArray) -> NDArray[np.float64]:

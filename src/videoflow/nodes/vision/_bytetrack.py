@@ -23,6 +23,7 @@ from videoflow.nodes.vision._motion import STEP_SECONDS, Motion
 DOUBTFUL_FLOOR = 0.1
 DOUBTFUL_IOU = 0.5
 UNCONFIRMED = 0
+LEAST_SECONDS = 1e-6
 Indices = NDArray[np.intp]
 Assign = Callable[[NDArray[np.float64]], tuple[Indices, Indices]]
 """Solves the assignment problem: from an (N, M) cost matrix to rows and columns of the cheapest pairing."""
@@ -109,7 +110,7 @@ def follow(
         tracks: What was known before; it is not changed.
         seen: The boxes of the frame.
         time_seconds: Time of the frame; None where it has none, which counts as `STEP_SECONDS` later. A time
-            before the last one counts as no time passed.
+            not after the last one counts as `LEAST_SECONDS` later.
         settings: Thresholds.
         assign: Solver of the assignment problem.
 
@@ -148,7 +149,7 @@ def follow(
 def _elapsed(before: float | None, now: float | None) -> float:
     if before is None or now is None:
         return STEP_SECONDS
-    return max(0.0, now - before)
+    return max(LEAST_SECONDS, now - before)
 
 
 def _pair(likeness: NDArray[np.float64], least: float, assign: Assign) -> tuple[Indices, Indices]:

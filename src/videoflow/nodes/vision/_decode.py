@@ -31,6 +31,10 @@ class Boxes(NamedTuple):
     confidence: NDArray[np.float32]
     class_id: NDArray[np.int32]
 
+    def pick(self, which: NDArray[np.intp]) -> "Boxes":
+        """Returns the boxes at these positions."""
+        return Boxes(self.xyxy[which], self.confidence[which], self.class_id[which])
+
 
 @cache
 def ssd_anchors(size: int) -> NDArray[np.float64]:
@@ -96,7 +100,7 @@ def decode_yolo(output: NDArray[np.float32], wanted: Wanted, floor: float) -> Bo
     """Returns the boxes of one picture from a one-array output, before suppression.
 
     Args:
-        output: (4 + C, A) float32: centre x, centre y, width, height in input pixels, then class scores in 0..1.
+        output: (4 + C, A) float32: centre x, centre y, width, height in input pixels, then class scores.
         wanted: The class ids looked for; None for all.
         floor: Least score that a box needs.
 
@@ -128,6 +132,5 @@ def select(boxes: Boxes, nms_iou: float) -> Boxes:
         nms_iou: Overlap above which the worse of two boxes of a class goes.
     """
     ordered = np.argsort(-boxes.confidence, kind="stable")[:CANDIDATES]
-    some = Boxes(*(column[ordered] for column in boxes))
-    kept = suppress(some.xyxy, some.confidence, some.class_id, nms_iou)
-    return Boxes(*(column[kept] for column in some))
+    some = boxes.pick(ordered)
+    return some.pick(suppress(some.xyxy, some.confidence, some.class_id, nms_iou))

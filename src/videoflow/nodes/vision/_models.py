@@ -34,11 +34,10 @@ class Facts:
     offset: float
 
 
-PERSON_SSD_CLASSES = (
-    "bicycle", "boot", "laptop", "person", "chair", "cattle", "desk", "cat", "computer mouse", "computer monitor",
-    "box", "mug", "coffee cup", "stationary bicycle", "table", "bottle", "high heels", "vehicle", "footwear", "dog",
-    "book", "camera", "car",
-)  # fmt: skip
+PERSON_SSD_CLASSES = tuple(
+    "bicycle,boot,laptop,person,chair,cattle,desk,cat,computer mouse,computer monitor,box,mug,coffee cup,"
+    "stationary bicycle,table,bottle,high heels,vehicle,footwear,dog,book,camera,car".split(",")
+)
 PRESETS: Mapping[str, tuple[str, ...]] = {"person-ssd": PERSON_SSD_CLASSES}
 
 
@@ -105,7 +104,8 @@ def wanted_ids(classes: Sequence[str] | None, names: Sequence[str]) -> tuple[int
         return None
     if not classes or isinstance(classes, str):
         raise ArgumentInvalid(
-            f"classes: expected a list of class names, got {classes!r}", remedy="leave it out to have all classes"
+            f"classes: expected a list of class names, got {classes!r}",
+            remedy="leave it out to have all classes",
         )
     known = {name: number for number, name in enumerate(names)}
     for name in classes:
@@ -152,7 +152,7 @@ def read_facts(metadata: Mapping[str, str], path: Path) -> Facts:
         raise ArgumentInvalid(
             f"the model file {path.name} does not say how to read it",
             cause=f"metadata entries {sorted(metadata) or 'none'}: {type(error).__name__}: {error}",
-            remedy="add the metadata entry 'videoflow', a JSON object with decode, class_names, scale and offset",
+            remedy="add the metadata entry 'videoflow': JSON with decode, class_names, scale and offset",
         ) from error
     if facts.decode not in {"ssd", "yolo"}:
         raise ArgumentInvalid(

@@ -110,7 +110,9 @@ class Session:
         if self.provider == PROVIDERS["cpu"] and len(pictures) > 1:
             return [boxes for one in pictures for boxes in self.detect([one], wanted, floor, nms_iou)]
         fitted = [letterbox(one.image, one.pixel_format, self._size) for one in pictures]
-        tensor = np.stack([square for square, _ in fitted]).transpose(0, 3, 1, 2).astype(np.float32, order="C")
+        tensor = (
+            np.stack([square for square, _ in fitted]).transpose(0, 3, 1, 2).astype(np.float32, order="C")
+        )
         tensor *= np.float32(self._facts.scale)
         tensor += np.float32(self._facts.offset)
         outputs = self._session.run(self._outputs(), {self._input: tensor})

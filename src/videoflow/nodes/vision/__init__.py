@@ -1,0 +1,1 @@
+"""Detectors, trackers, counters and annotators, over plain NumPy."""
