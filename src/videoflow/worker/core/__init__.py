@@ -1,0 +1,28 @@
+"""The pure core of a worker: what one replica of a task does, as a generator of actions."""
+
+from videoflow.planner.plan import InputMode
+from videoflow.worker.core import _actions as actions
+from videoflow.worker.core._actions import Action, Answer, WorkerFatal
+from videoflow.worker.core._core import ReaderCore, Start
+from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
+from videoflow.worker.core._source import SourceCore
+
+
+def make_core(start: Start) -> ReaderCore | SourceCore:
+    """Returns the core for a task: a source's, or a reader's."""
+    return SourceCore(start) if start.program.task.mode is InputMode.SOURCE else ReaderCore(start)
+
+
+__all__ = [
+    "Action",
+    "Answer",
+    "NodeProgram",
+    "ReaderCore",
+    "SourceCore",
+    "Start",
+    "TaskProgram",
+    "WorkerFatal",
+    "actions",
+    "make_core",
+    "make_program",
+]

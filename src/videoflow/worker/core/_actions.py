@@ -1,0 +1,330 @@
+"""What the core asks of its shell, and what the shell answers.
+
+The core is a generator: it yields one action at a time and is sent that action's answer. It is pure:
+no clock, no threads, no I/O, so the same code runs under every engine, in a simulation and in a
+test that answers by hand.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from videoflow.backends.coverage import Cause, Fate, Hop, Origin
+from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
+from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
+from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
+
+
+@dataclass(slots=True)
+class Element:
+    """One input of one node: a trace, and the values to call the node with, or the cause of a skip.
+
+    Attributes:
+        input_id: Its identity, equal whether it came through a channel or inside the task.
+        origin: The source item it derives from; of an interval skip, the first ordinal.
+        path: The fan-outs passed.
+        values: One per input of the node; None for a missing one.
+        cause: Set for a skip.
+        last: Last ordinal of an interval skip; otherwise the origin's.
+        missing: Input name → cause, where a value is None because nothing was said.
+        key: Partition key, inherited along the trace.
+        source: Name of the source.
+        event_time: Seconds in the time of the source.
+        low: Lower bound of event times to come.
+        after: Of flush outputs: what must precede.
+        via: Inside a task: the (node, port) that each value came from.
+    """
+
+    input_id: str
+    origin: Origin
+    path: tuple[Hop, ...] = ()
+    values: tuple[Any, ...] = ()
+    cause: Cause | None = None
+    last: int = -1
+    missing: Mapping[str, Cause] = field(default_factory=dict)
+    key: str = ""
+    source: str = ""
+    event_time: float | None = None
+    low: float | None = None
+    after: tuple[tuple[str, int, int], ...] = ()
+    via: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Publication:
+    """An envelope to publish; the shell puts the encoded value into it."""
+
+    channel: int
+    envelope: Envelope
+    value: Any = None
+
+
+@dataclass(slots=True)
+class InnerFate:
+    """What became of one trace on an edge inside the task."""
+
+    edge: int
+    origin: Origin
+    last: int
+    path: tuple[Hop, ...]
+    fate: Fate
+
+
+class Disposition(StrEnum):
+    """What an exception means for its node."""
+
+    POISON = "poison"
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+
+
+@dataclass(slots=True)
+class Failure:
+    """An exception of user code, described for records; `disposition` is the node's own judgement."""
+
+    disposition: Disposition
+    error: str
+    where: str = ""
+    trace: str = ""
+    code: str = "VF-NODE-FAILED"
+    remedy: str = ""
+    exit_status: int = 4
+
+
+# Actions --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Pull:
+    """Receive from every subscription what there is; wait when there is nothing. Answer: `Pulled`.
+
+    Attributes:
+        after: Per subscription: the positions read so far of an exclusive one, None for a competing one.
+        max_items: Per subscription.
+        wait: Whether to wait when there is nothing.
+    """
+
+    after: tuple[Mapping[int, int] | None, ...]
+    max_items: int
+    wait: bool
+
+
+@dataclass(slots=True)
+class Load:
+    """Decode the members of a group. Answer: a tuple of values (None for None), or `Failure`."""
+
+    members: tuple[Delivery | None, ...]
+
+
+@dataclass(slots=True)
+class Call:
+    """Call a node once. Answer: `Returned` or `Failure`."""
+
+    node: str
+    element: Element
+    attempt: int
+
+
+@dataclass(slots=True)
+class Flush:
+    """Call a node's `flush`. Answer: `Returned` or `Failure`."""
+
+    node: str
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """Call a node's `checkpoint`. Answer: the number of oldest unsettled inputs now durable, or `Failure`."""
+
+    node: str
+    unsettled: int
+    final: bool
+
+
+@dataclass(slots=True)
+class NextItem:
+    """Ask the source for its next item. Answer: `ItemReady`, `SourceEnded` or `Failure`.
+
+    Attributes:
+        position: The last position whose item was taken, for a source that has to be started again.
+    """
+
+    position: SourcePosition
+
+
+@dataclass(slots=True)
+class Pause:
+    """Wait before a retry. Answer: None."""
+
+    seconds: float
+
+
+@dataclass(slots=True)
+class Publish:
+    """Publish, in order, and wait for outcomes. Answer: one `PublicationOutcome` each."""
+
+    publications: Sequence[Publication]
+    barrier: str = "publish.sent"
+
+
+@dataclass(slots=True)
+class Announced:
+    """What was announced of an earlier epoch of the source? Answer: closed intervals per channel."""
+
+    node: str
+    epoch: int
+
+
+@dataclass(slots=True)
+class Republish:
+    """Publish the outbox found at the start. Answer: one `PublicationOutcome` each."""
+
+    pending: Sequence[bytes]
+
+
+@dataclass(slots=True)
+class Commit:
+    """Commit the state changed since the last commit, with this. Answer: `CommitOutcome`."""
+
+    number: int
+    cursor: bytes | None = None
+    publications: Sequence[tuple[str, Sequence[Publication]]] = ()
+    source: SourcePosition | None = None
+    flushed: bool = False
+
+
+@dataclass(slots=True)
+class Settle:
+    """Report inner fates, then settle. Answer: one `SettlementOutcome` per token."""
+
+    settlements: Sequence[tuple[DeliveryToken, Settlement]]
+    inner: Sequence[InnerFate]
+
+
+@dataclass(slots=True)
+class PutAside:
+    """Record a dead letter durably. Answer: its reference."""
+
+    node: str
+    element: Element
+    failure: Failure
+    attempts: int
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How many incarnations have a started record for this input of this node? Answer: int."""
+
+    node: str
+    input_id: str
+
+
+@dataclass(slots=True)
+class RecordStarted:
+    """Record that this incarnation starts user code for a suspect. Answer: None."""
+
+    node: str
+    input_id: str
+
+
+@dataclass(slots=True)
+class FailRun:
+    """Record the first failure of the run and raise its desired state to abort. Answer: None."""
+
+    failure: FirstFailure
+
+
+@dataclass(slots=True)
+class Terminate:
+    """Stamp the end of this replica on every output channel. Answer: None."""
+
+    kind: Kind
+
+
+Action = (
+    Pull
+    | Load
+    | Call
+    | Flush
+    | Checkpoint
+    | NextItem
+    | Pause
+    | Publish
+    | Republish
+    | Announced
+    | Commit
+    | Settle
+    | PutAside
+    | Attempts
+    | RecordStarted
+    | FailRun
+    | Terminate
+)
+
+# Answers --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one subscription has come, as far as it could be read; all False where it could not."""
+
+    drained: bool = False
+    finished: bool = False
+    aborted: bool = False
+    sealed: bool = False
+
+
+@dataclass(slots=True)
+class Pulled:
+    """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run."""
+
+    deliveries: Sequence[Sequence[Delivery]]
+    progress: Sequence[Progress]
+    abandon: str | None = None
+
+
+@dataclass(slots=True)
+class Returned:
+    """What a node emitted: (port, value, key or None), and the seconds that the call took."""
+
+    outputs: Sequence[tuple[str, Any, str | None]]
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class ItemReady:
+    """What a source produced; `outputs` as of a node, ports without an output are skipped."""
+
+    offset: int
+    outputs: Sequence[tuple[str, Any, str | None]]
+    time_seconds: float | None = None
+    source: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class SourceEnded:
+    """The source has no more items, or was stopped at an item boundary."""
+
+    stopped: bool = False
+
+
+Answer = (
+    Pulled
+    | Returned
+    | Failure
+    | ItemReady
+    | SourceEnded
+    | CommitOutcome
+    | Sequence[PublicationOutcome]
+    | Sequence[SettlementOutcome]
+    | tuple[Any, ...]
+    | int
+    | str
+    | None
+)
+
+
+class WorkerFatal(Exception):
+    """This worker cannot go on: it was fenced, sealed out, or denied."""

@@ -1,0 +1,436 @@
+"""The core of one replica of a task: a generator of actions, by the rules of the runtime.
+
+Used by the shell of every engine, by simulations, and by tests that answer its actions by hand. It
+knows no clock, no thread and no backend. The order of a step is rule 5: a stateless task publishes,
+then settles; a stateful one commits state, positions and encoded outputs before it publishes.
+"""
+
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from videoflow.backends.coverage import Cause, Origin
+from videoflow.backends.messaging import (
+    Acquired,
+    ChannelId,
+    Completed,
+    CompletedReason,
+    Delivery,
+    DeliveryToken,
+    Kind,
+    Settlement,
+    Terminal,
+)
+from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, SettleUnknown
+from videoflow.backends.runtime import CommitOutcome, Committed
+from videoflow.ids import hash_id
+from videoflow.planner.plan import CommitOrder, InputMode
+from videoflow.worker.core._actions import (
+    Action,
+    Checkpoint,
+    Commit,
+    Element,
+    Failure,
+    Flush,
+    Load,
+    Progress,
+    Publication,
+    Publish,
+    Pull,
+    PutAside,
+    Republish,
+    Settle,
+    Terminate,
+    WorkerFatal,
+)
+from videoflow.worker.core._order import CursorRecord, Group, Held, OrderedInputs, positions_of
+from videoflow.worker.core._pending import HeldInput, Holding, Pending
+from videoflow.worker.core._program import TaskProgram
+from videoflow.worker.core._walk import Outcome, RunAborted, Walk, join
+
+Steps = Generator[Action, Any, Any]
+CONCLUDE_INPUTS = 32
+CONCLUDE_SECONDS = 0.002
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a core starts from.
+
+    Attributes:
+        program: The task.
+        channels: What it writes, by channel number.
+        slot: Number of this replica.
+        epoch: Its ownership epoch.
+        committed: What the task committed last.
+        acquired: Per subscription: ownership, or None for competing ones.
+    """
+
+    program: TaskProgram
+    channels: tuple[ChannelId, ...]
+    slot: int
+    epoch: int
+    committed: Committed
+    acquired: tuple[Acquired | None, ...]
+
+
+class Concluding:
+    """Publishes, commits and settles what was worked on; shared by sources and readers."""
+
+    def __init__(self, start: Start) -> None:
+        self.start = start
+        self.program = start.program
+        self.walk = Walk(start.program, start.channels, start.slot, start.epoch)
+        self.outbox = start.program.task.order is CommitOrder.OUTBOX
+        self.number = start.committed.number
+        self.pending = Pending()
+
+    def republish(self) -> Steps:
+        """Publishes what an earlier incarnation committed and may not have published."""
+        remaining = [data for entry in self.start.committed.outbox for data in entry.envelopes]
+        while remaining:
+            outcomes = yield Republish(remaining)
+            remaining = [data for data, o in zip(remaining, outcomes, strict=True) if _again(o)]
+
+    def publish(self, publications: Sequence[Publication], barrier: str = "publish.sent") -> Steps:
+        """Publishes until everything is accepted."""
+        remaining = list(publications)
+        while remaining:
+            outcomes = yield Publish(remaining, barrier)
+            remaining = [p for p, o in zip(remaining, outcomes, strict=True) if _again(o)]
+
+    def commit(self, action: Commit) -> Steps:
+        """Commits until it is definite."""
+        while True:
+            outcome = yield action
+            if outcome is CommitOutcome.STALE:
+                raise WorkerFatal("this worker was replaced: a newer one owns its task")
+            if outcome is CommitOutcome.COMMITTED:
+                self.number = action.number
+                return
+
+    def settle(self, pending: Pending) -> Steps:
+        """Settles until nothing is unknown; a token that is not ours any more is dropped."""
+        remaining, inner = list(pending.settlements), pending.inner
+        while remaining or inner:
+            outcomes = yield Settle(remaining, inner)
+            remaining = [s for s, o in zip(remaining, outcomes, strict=True) if isinstance(o, SettleUnknown)]
+            inner = []
+
+    def due(self) -> bool:
+        """Whether enough was worked on to conclude it before looking for more."""
+        return self.pending.inputs >= CONCLUDE_INPUTS or self.pending.seconds >= CONCLUDE_SECONDS
+
+    def flush(self, after: tuple[tuple[str, int, int], ...]) -> Steps:
+        """Lets each node say its last, and commits that it has (rule 9)."""
+        if not self.program.flushing or self.start.committed.flushed:
+            return
+        pending = Pending()
+        for node in self.program.flushing:
+            answer = yield Flush(node.spec.name)
+            if isinstance(answer, Failure):
+                element = Element(f"{node.spec.name}:flush", flush_origin(node.spec.name))
+                yield PutAside(node.spec.name, element, answer, 1)
+                continue
+            outcome = yield from self.walk.flushed(node, answer.outputs, flush_origin(node.spec.name), after)
+            pending.publications += outcome.publications
+            pending.inner += outcome.inner
+        yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
+        yield from self.publish(pending.flat(), "flush.published")
+        yield from self.settle(pending)
+
+
+def flush_origin(node: str) -> Origin:
+    """Returns the origin that a node's flush outputs start at."""
+    return Origin(f"{node}:flush", 0, 0)
+
+
+class ReaderCore(Concluding):
+    """The core of a task that reads: competing, ordered, or joining."""
+
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        task = start.program.task
+        self._joins = task.mode is InputMode.JOIN
+        self._competing = task.mode is InputMode.COMPETING
+        depth = max((s.scope for _, s in start.program.subscriptions), default=0)
+        self._order = OrderedInputs(len(task.inputs), depth)
+        self._loose: deque[Held] = deque()
+        self._owned: dict[str, Delivery] = {}
+        self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
+        self._progress = [Progress() for _ in start.program.subscriptions]
+        self._holding = Holding() if start.program.checkpointing else None
+        self._finished_checkpoint = False
+        self._gaps_closed = False
+
+    def run(self) -> Steps:
+        """Yields actions until the task has ended; returns the kind of its terminator."""
+        try:
+            self._restore()
+            yield from self.republish()
+            yield from self._read()
+            aborted = any(progress.aborted for progress in self._progress)
+            if not aborted:
+                yield from self.flush(self._order.reached())
+            kind = Kind.ABORT if aborted else Kind.END
+        except RunAborted:
+            yield from self._abandon()
+            kind = Kind.ABORT
+        yield Terminate(kind)
+        return kind
+
+    def _restore(self) -> None:
+        for acquired in self.start.acquired:
+            if acquired is not None:
+                self._order.restore_settled(acquired.settled)
+        cursor = self.start.committed.cursor
+        if cursor is not None:
+            self._order.restore_cursor(msgspec.msgpack.decode(cursor, type=list[CursorRecord]))
+        for number, acquired in enumerate(self.start.acquired):
+            if acquired is not None:
+                self._after[number] = dict(acquired.settled_floors)
+
+    def _cursor(self) -> bytes:
+        return msgspec.msgpack.encode(self._order.cursor())
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def _read(self) -> Steps:
+        while True:
+            group = self._next()
+            if group is not None:
+                yield from self._work(group)
+                continue
+            fresh = yield from self._pull(wait=not self.pending)
+            if fresh:
+                continue
+            if self.pending:
+                yield from self._conclude()
+            elif (yield from self._ended()):
+                return
+
+    def _next(self) -> Group | None:
+        if not self._competing:
+            return self._order.next(gaps_closed=self._gaps_closed)
+        if not self._loose:
+            return None
+        held = self._loose.popleft()
+        envelope = held.delivery.envelope
+        last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
+        return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])
+
+    def _pull(self, *, wait: bool) -> Steps:
+        after = tuple(None if self._competing else reached for reached in self._after)
+        limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
+        pulled = yield Pull(after, max(1, limit), wait)
+        if pulled.abandon == self.program.task.name:
+            for number, deliveries in enumerate(pulled.deliveries):
+                self._take(number, deliveries)
+            raise RunAborted(pulled.abandon)
+        self._progress = list(pulled.progress)
+        for number, deliveries in enumerate(pulled.deliveries):
+            self._take(number, deliveries)
+        return any(pulled.deliveries)
+
+    def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
+        if self._competing:
+            self._loose += [Held(number, delivery) for delivery in deliveries]
+            self._owned.update((delivery.token.message_id, delivery) for delivery in deliveries)
+            return
+        parent = self.program.subscriptions[number][0]
+        self._after[number] = positions_of(deliveries, self._after[number])
+        for delivery in deliveries:
+            repeated = self._order.add(parent, number, delivery)
+            if repeated is not None:
+                done = Completed(CompletedReason.DUPLICATE)
+                self.pending.settlements.append((delivery.token, done))
+
+    def _ended(self) -> Steps:
+        """Looks whether everything was read, after a pull that brought nothing."""
+        if all(p.finished for p in self._progress) and not self._order.holding:
+            yield from self._last_checkpoint()
+            return True
+        if any(p.aborted for p in self._progress) and all(p.sealed for p in self._progress):
+            self._gaps_closed = True
+        if all(p.drained for p in self._progress) and not self._order.holding:
+            yield from self._last_checkpoint()
+        return False
+
+    # Working ----------------------------------------------------------------------------------
+
+    def _work(self, group: Group) -> Steps:
+        suspect = group.suspect
+        if suspect and self.pending:
+            yield from self._conclude()
+        element = yield from self._element(group)
+        if isinstance(element, Outcome):
+            outcome, cause = element, None
+        else:
+            cause = element.cause
+            outcome = yield from self.walk.input(element, suspect=suspect)
+        done = self._order.finish(group)
+        settlements = [(held.delivery.token, _settlement(held, cause, outcome)) for held in done]
+        ended = Completed(CompletedReason.SKIPPED)
+        settlements += [(held.delivery.token, ended) for held in self._order.finished_controls]
+        self._order.finished_controls.clear()
+        if self._holding is not None:
+            yield from self._hold(outcome, settlements)
+            return
+        pending = self.pending
+        pending.publications += outcome.publications
+        pending.inner += outcome.inner
+        pending.settlements += settlements
+        pending.seconds += outcome.seconds
+        pending.inputs += 1
+        if suspect or self.due():
+            yield from self._conclude()
+
+    def _element(self, group: Group) -> Steps:
+        """Makes the element that a group stands for; an `Outcome` where its bytes cannot be had."""
+        bare = [
+            None if held is None else element_of(self.program.run_id, group, held) for held in group.members
+        ]
+        loaded = tuple(
+            held.delivery if held is not None and held.delivery.envelope.kind is Kind.DATA else None
+            for held in group.members
+        )
+        failure = None
+        if any(delivery is not None for delivery in loaded):
+            values = yield Load(loaded)
+            if isinstance(values, Failure):
+                failure = values
+                values = (None,) * len(bare)
+            for element, value, delivery in zip(bare, values, loaded, strict=True):
+                if element is not None and delivery is not None:
+                    element.values = (value,)
+        entry = self.program.entry.spec
+        element = bare[0]
+        if self._joins or element is None:
+            names = self.program.entry.input_names
+            none = entry.options.missing == "none"
+            element = join(self.program.run_id, entry.name, names, bare, missing_is_none=none)
+        if failure is None or element.cause is not None:
+            return element
+        reference = yield PutAside(entry.name, element, failure, 1)
+        element.cause, element.values = Cause.DEAD_LETTER, ()
+        outcome = yield from self.walk.input(element, suspect=False)
+        outcome.record_ref = reference
+        return outcome
+
+    def _conclude(self) -> Steps:
+        pending, self.pending = self.pending, Pending()
+        if self.outbox and pending.inputs:
+            action = Commit(self.number + 1, self._cursor(), pending.publications)
+            yield from self.commit(action)
+        yield from self.publish(pending.flat())
+        yield from self.settle(pending)
+        for token, _ in pending.settlements:
+            self._owned.pop(token.message_id, None)
+
+    # Checkpoints ------------------------------------------------------------------------------
+
+    def _hold(self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]]) -> Steps:
+        holding = self._holding
+        assert holding is not None
+        holding.inputs.append(HeldInput(outcome.consumed, self._cursor(), settlements, outcome.inner))
+        if outcome.consumed:
+            yield from self._checkpoint(final=False)
+        elif holding.unsettled == 0:
+            yield from self._settle_durable(holding.durable(0))
+
+    def _last_checkpoint(self) -> Steps:
+        if self._holding is None or self._finished_checkpoint:
+            return
+        self._finished_checkpoint = True
+        yield from self._checkpoint(final=True)
+
+    def _checkpoint(self, *, final: bool) -> Steps:
+        holding, node = self._holding, self.program.checkpointing
+        assert holding is not None
+        assert node is not None
+        count = yield Checkpoint(node.spec.name, holding.unsettled, final)
+        if isinstance(count, Failure):
+            raise WorkerFatal(f"node {node.spec.name} failed in checkpoint: {count.error}")
+        if count > holding.unsettled:
+            raise WorkerFatal(
+                f"node {node.spec.name} called {count} inputs durable, it held {holding.unsettled}"
+            )
+        if final and count < holding.unsettled:
+            raise WorkerFatal(
+                f"node {node.spec.name} left {holding.unsettled - count} inputs undurable at its end"
+            )
+        yield from self._settle_durable(holding.durable(count))
+
+    def _settle_durable(self, done: list[HeldInput]) -> Steps:
+        if not done:
+            return
+        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
+        settlements = [settlement for held in done for settlement in held.settlements]
+        inner = [fate for held in done for fate in held.inner]
+        yield from self.settle(Pending([], settlements, inner))
+
+    # Abort ------------------------------------------------------------------------------------
+
+    def _abandon(self) -> Steps:
+        """Concludes what is done, then settles what waits for the failed node, until nothing more comes."""
+        yield from self._conclude()
+        waiting = list(self._owned.values())
+        while True:
+            abandoned: list[tuple[DeliveryToken, Settlement]] = [(d.token, _abandonment(d)) for d in waiting]
+            yield from self.settle(Pending([], abandoned))
+            after: tuple[dict[int, int] | None, ...] = tuple(
+                None if self._competing else {} for _ in self._after
+            )
+            pulled = yield Pull(after, CONCLUDE_INPUTS, True)
+            waiting = [d for deliveries in pulled.deliveries for d in deliveries]
+            if not waiting and all(progress.finished for progress in pulled.progress):
+                return
+
+
+def element_of(run_id: str, group: Group, held: Held) -> Element:
+    """Returns what one delivery says of a group's trace, without its value."""
+    envelope = held.delivery.envelope
+    skip = envelope.kind is Kind.SKIP
+    input_id = envelope.publication_id
+    if skip and not group.path:
+        input_id = hash_id(run_id, "skip", *group.origin, group.last, envelope.publication_id)
+    return Element(
+        input_id,
+        group.origin,
+        envelope.path if skip else group.path,
+        (),
+        envelope.cause or Cause.SKIPPED if skip else None,
+        group.last,
+        key=envelope.key,
+        source=envelope.source or envelope.origin.node,
+        event_time=envelope.event_time,
+        low=envelope.low,
+        after=envelope.after,
+    )
+
+
+def _settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement:
+    envelope = held.delivery.envelope
+    if envelope.kind is not Kind.DATA:
+        return Completed(CompletedReason.SKIPPED)
+    if outcome.record_ref is not None:
+        return Terminal(outcome.record_ref)
+    if cause is Cause.ABORTED:
+        return Completed(CompletedReason.ABANDONED)
+    return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
+
+
+def _abandonment(delivery: Delivery) -> Settlement:
+    data = delivery.envelope.kind is Kind.DATA
+    return Completed(CompletedReason.ABANDONED if data else CompletedReason.SKIPPED)
+
+
+def _again(outcome: object) -> bool:
+    if isinstance(outcome, Accepted):
+        return False
+    if isinstance(outcome, Rejected) and outcome.reason is not RejectReason.FULL:
+        raise WorkerFatal(f"a publication was rejected: {outcome.reason}")
+    return True

@@ -1,0 +1,311 @@
+"""Order: statements of one or several inputs, by trace, in the order of their origins.
+
+Used by the core of ordered readers and of joins. An ordinal, or a trace below a fan-out, is taken
+when every parent has said something of it; since each says exactly one thing of each, the sequence has
+no holes (rules 1 to 3). It refuses nothing: a repetition is reported as such.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from videoflow.backends.coverage import Hop, IntervalSet, Origin, OriginRecord
+from videoflow.backends.messaging import Delivery, Kind
+
+Key = tuple[int, ...]
+
+
+class CursorRecord(msgspec.Struct, array_like=True):
+    """How far a task has come in one origin: epoch, and the next (ordinal, k, k, …) expected."""
+
+    node: str
+    epoch: int
+    expected: list[int]
+
+
+@dataclass(slots=True)
+class Held:
+    """A delivery that is not settled; `remaining` of its traces are in no finished group yet."""
+
+    reader: int
+    delivery: Delivery
+    remaining: int = 1
+
+
+@dataclass(slots=True)
+class Group:
+    """What the inputs say of one trace (or of an interval of ordinals that all parents skip).
+
+    Attributes:
+        origin: First ordinal.
+        path: Fan-outs passed.
+        last: Last ordinal.
+        members: One per parent; None for a parent that was aborted before it said anything.
+        shares: Deliveries of which this group finishes so many traces.
+    """
+
+    origin: Origin
+    path: tuple[Hop, ...]
+    last: int
+    members: tuple[Held | None, ...]
+    shares: list[tuple[Held, int]]
+
+    @property
+    def suspect(self) -> bool:
+        """Whether some member was delivered before to a process that died."""
+        return any(m is not None and m.delivery.token.transport_count > 1 for m in self.members)
+
+
+@dataclass(slots=True)
+class _Parent:
+    by_key: dict[Key, Held] = field(default_factory=dict)
+    intervals: list[tuple[int, int, int, Held]] = field(default_factory=list)
+    end: Held | None = None
+
+
+class _Line:
+    """One origin node in one epoch."""
+
+    __slots__ = ("done", "expected", "parents")
+
+    def __init__(self, parents: int, depth: int) -> None:
+        self.parents = [_Parent() for _ in range(parents)]
+        self.expected: Key = (0,) * (depth + 1)
+        self.done = IntervalSet()
+
+    def passed(self, key: Key) -> bool:
+        return key < self.expected[: len(key)] or key[0] in self.done
+
+    def find(self, parent: _Parent) -> tuple[Held, int] | None:
+        """Returns what a parent says of the expected trace, and the last ordinal that it says it of."""
+        expected = self.expected
+        held = parent.by_key.get(expected)
+        if held is not None:
+            return held, expected[0]
+        for length in range(len(expected) - 1, 0, -1):
+            if any(expected[length:]):
+                return None
+            held = parent.by_key.get(expected[:length])
+            if held is not None:
+                return held, expected[0]
+        while parent.intervals and parent.intervals[0][1] < expected[0]:
+            heapq.heappop(parent.intervals)
+        if parent.intervals and parent.intervals[0][0] <= expected[0] and not any(expected[1:]):
+            return parent.intervals[0][3], parent.intervals[0][1]
+        return None
+
+    def first(self, parent: _Parent) -> Key | None:
+        """Returns the least key that a parent holds at or after the expected one."""
+        keys = list(parent.by_key)
+        keys += [
+            (max(low, self.expected[0]),) for low, high, _, _ in parent.intervals if high >= self.expected[0]
+        ]
+        return min(keys, default=None)
+
+    def advance(self, last: int, path: tuple[Hop, ...], length: int) -> None:
+        """Moves the expectation behind a finished trace of `length` key parts, or behind an interval."""
+        depth = len(self.expected) - 1
+        for level in range(length - 1, 0, -1):
+            hop = path[level - 1]
+            if hop.k + 1 < hop.n:
+                head = (*self.expected[:level], hop.k + 1)
+                self.expected = head + (0,) * (depth + 1 - len(head))
+                return
+        ordinal = last + 1
+        if self.done:
+            gaps = self.done.missing(ordinal, max(self.done.last(), ordinal) + 1)
+            ordinal = gaps[0][0]
+        self.expected = (ordinal,) + (0,) * depth
+
+
+class OrderedInputs:
+    """Holds deliveries until their trace is next, and gives them out as groups."""
+
+    def __init__(self, parents: int, depth: int) -> None:
+        self._parents = parents
+        self._depth = depth
+        self._lines: dict[tuple[str, int], _Line] = {}
+        self._epochs: dict[str, int] = {}
+        self._ticket = 0
+        self.finished_controls: list[Held] = []
+
+    def restore_settled(self, records: Iterable[OriginRecord]) -> None:
+        """Starts behind what was settled before, possibly out of order."""
+        for record in records:
+            line = self._line(record.node, record.epoch)
+            for _, _, intervals in record.ordinals:
+                for first, last in intervals:
+                    line.done.add(first, last)
+            for first, last in record.deep_ordinals:
+                line.done.add(first, last)
+            ordinal = max(line.done.closed_prefix(), line.expected[0])
+            if ordinal < line.expected[0]:
+                continue
+            levels = {
+                tuple(ks): (n, set(closed))
+                for o, found in record.deep_open
+                if o == ordinal
+                for ks, n, closed in found
+            }
+            head: Key = ()
+            while len(head) < self._depth and head in levels:
+                n, closed = levels[head]
+                head = (*head, next(k for k in range(n + 1) if k not in closed))
+            expected = (ordinal, *head) + (0,) * (self._depth - len(head))
+            line.expected = max(line.expected, expected)
+
+    def restore_cursor(self, records: Iterable[CursorRecord]) -> None:
+        """Starts behind what a commit covered."""
+        for record in records:
+            line = self._line(record.node, record.epoch)
+            line.expected = max(line.expected, tuple(record.expected))
+            self._epochs[record.node] = max(self._epochs.get(record.node, 0), record.epoch)
+
+    def cursor(self) -> list[CursorRecord]:
+        """Returns how far groups have been given out."""
+        return [
+            CursorRecord(node, epoch, list(line.expected))
+            for (node, epoch), line in sorted(self._lines.items())
+            if epoch >= self._epochs.get(node, 0)
+        ]
+
+    def reached(self) -> tuple[tuple[str, int, int], ...]:
+        """Returns (origin node, epoch, last ordinal given out) of every origin."""
+        return tuple((r.node, r.epoch, r.expected[0] - 1) for r in self.cursor() if r.expected[0] > 0)
+
+    @property
+    def holding(self) -> bool:
+        """Whether anything waits here."""
+        return any(p.by_key or p.intervals for line in self._lines.values() for p in line.parents)
+
+    def add(self, parent: int, reader: int, delivery: Delivery) -> Held | None:
+        """Takes a delivery in; returns it at once when it says nothing new."""
+        envelope = delivery.envelope
+        line = self._line(envelope.origin.node, envelope.origin.epoch)
+        slots = line.parents[parent]
+        held = Held(reader, delivery, 0)
+        if envelope.kind is Kind.EPOCH_END:
+            slots.end = held
+            return None
+        if envelope.intervals:
+            return self._add_intervals(line, slots, held)
+        key = (envelope.origin.ordinal, *(hop.k for hop in envelope.path))
+        if line.passed(key):
+            return held
+        known = slots.by_key.get(key)
+        if known is not None:
+            if known.delivery.token.message_id != delivery.token.message_id:
+                return held
+            known.delivery = delivery
+            return None
+        held.remaining = 1
+        slots.by_key[key] = held
+        return None
+
+    def next(self, *, gaps_closed: bool = False) -> Group | None:
+        """Returns the next group in order, or None.
+
+        Args:
+            gaps_closed: Nothing more will come, and what was never said is aborted: take what is held in
+                order, with None for the parents that said nothing.
+        """
+        for (node, epoch), line in self._lines.items():
+            if epoch != self._epochs.get(node, 0):
+                continue
+            group = self._take(node, epoch, line, gaps_closed)
+            if group is not None:
+                return group
+            if self._end_epoch(node, line):
+                return self.next(gaps_closed=gaps_closed)
+        return None
+
+    def finish(self, group: Group) -> list[Held]:
+        """Counts a group's traces off its deliveries; returns those that have none left."""
+        done = []
+        for held, count in group.shares:
+            held.remaining -= count
+            if held.remaining == 0:
+                done.append(held)
+        return done
+
+    def _line(self, node: str, epoch: int) -> _Line:
+        line = self._lines.get((node, epoch))
+        if line is None:
+            line = self._lines[node, epoch] = _Line(self._parents, self._depth)
+        return line
+
+    def _add_intervals(self, line: _Line, slots: _Parent, held: Held) -> Held | None:
+        message_id = held.delivery.token.message_id
+        for _, _, _, known in slots.intervals:
+            if known.delivery.token.message_id == message_id:
+                known.delivery = held.delivery
+                return None
+        for first, last in held.delivery.envelope.intervals:
+            for low, high in line.done.missing(max(first, line.expected[0]), last):
+                self._ticket += 1
+                heapq.heappush(slots.intervals, (low, high, self._ticket, held))
+                held.remaining += high - low + 1
+        return None if held.remaining else held
+
+    def _take(self, node: str, epoch: int, line: _Line, gaps_closed: bool) -> Group | None:
+        found = [line.find(parent) for parent in line.parents]
+        if gaps_closed and None in found:
+            keys = [key for parent in line.parents if (key := line.first(parent)) is not None]
+            if not keys:
+                return None
+            key = min(keys)
+            line.expected = key + (0,) * (self._depth + 1 - len(key))
+            found = [line.find(parent) for parent in line.parents]
+        elif None in found:
+            return None
+        present = [pair for pair in found if pair is not None]
+        if not self._may_follow(present, gaps_closed):
+            return None
+        ordinal = line.expected[0]
+        last = min(upto for _, upto in present)
+        widest = max((held.delivery.envelope for held, _ in present), key=lambda e: len(e.path))
+        origin = Origin(node, epoch, ordinal)
+        shares = [(held, last - ordinal + 1) for held, _ in present]
+        for parent, pair in zip(line.parents, found, strict=True):
+            if pair is not None:
+                _remove(parent, line.expected, last)
+        line.advance(last, widest.path, len(widest.path) + 1)
+        members = tuple(None if pair is None else pair[0] for pair in found)
+        return Group(origin, widest.path, last, members, shares)
+
+    def _may_follow(self, present: list[tuple[Held, int]], gaps_closed: bool) -> bool:
+        if gaps_closed:
+            return True
+        return all(
+            (line := self._lines.get((node, epoch))) is not None and line.expected[0] > ordinal
+            for held, _ in present
+            for node, epoch, ordinal in held.delivery.envelope.after
+        )
+
+    def _end_epoch(self, node: str, line: _Line) -> bool:
+        ends = [parent.end for parent in line.parents]
+        if any(end is None or end.delivery.envelope.origin.ordinal >= line.expected[0] for end in ends):
+            return False
+        self.finished_controls += [end for end in ends if end is not None]
+        self._epochs[node] = self._epochs.get(node, 0) + 1
+        return True
+
+
+def _remove(parent: _Parent, expected: Key, last: int) -> None:
+    for length in range(len(expected), 0, -1):
+        if parent.by_key.pop(expected[:length], None) is not None:
+            return
+    _, high, ticket, held = heapq.heappop(parent.intervals)
+    if high > last:
+        heapq.heappush(parent.intervals, (last + 1, high, ticket, held))
+
+
+def positions_of(deliveries: Iterable[Delivery], known: Mapping[int, int]) -> dict[int, int]:
+    """Returns the greatest sequence per writer slot, of what was known and of deliveries."""
+    reached = dict(known)
+    for delivery in deliveries:
+        slot, sequence = delivery.token.position
+        reached[slot] = max(reached.get(slot, -1), sequence)
+    return reached

@@ -1,0 +1,68 @@
+"""What a task has worked on and not concluded: to be published, committed and settled together."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from videoflow.backends.messaging import DeliveryToken, Settlement
+from videoflow.worker.core._actions import InnerFate, Publication
+
+Settlements = list[tuple[DeliveryToken, Settlement]]
+
+
+@dataclass(slots=True)
+class Pending:
+    """Results in the order of their inputs."""
+
+    publications: list[tuple[str, Sequence[Publication]]] = field(default_factory=list)
+    settlements: Settlements = field(default_factory=list)
+    inner: list[InnerFate] = field(default_factory=list)
+    inputs: int = 0
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.inputs or self.settlements)
+
+    def flat(self) -> list[Publication]:
+        """Returns every publication, in order."""
+        return [publication for _, group in self.publications for publication in group]
+
+
+@dataclass(slots=True)
+class HeldInput:
+    """An input that a sink took and has not made durable.
+
+    Attributes:
+        consumed: How many inputs of the sink it stands for; 0 for a skip.
+        cursor: The task's position behind it.
+        settlements: What to settle when it is durable.
+        inner: Inner fates to report then.
+    """
+
+    consumed: int
+    cursor: bytes
+    settlements: Settlements
+    inner: list[InnerFate]
+
+
+@dataclass(slots=True)
+class Holding:
+    """The inputs that a checkpointing sink keeps unsettled, oldest first."""
+
+    inputs: deque[HeldInput] = field(default_factory=deque)
+    credit: int = 0
+
+    @property
+    def unsettled(self) -> int:
+        """How many inputs of the sink are not durable."""
+        return sum(held.consumed for held in self.inputs) - self.credit
+
+    def durable(self, count: int) -> list[HeldInput]:
+        """Takes the inputs that `count` more durable ones complete, and the skips behind them."""
+        self.credit += count
+        done = []
+        while self.inputs and self.inputs[0].consumed <= self.credit:
+            held = self.inputs.popleft()
+            self.credit -= held.consumed
+            done.append(held)
+        return done

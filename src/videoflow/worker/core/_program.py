@@ -1,0 +1,116 @@
+"""A task as its core sees it: nodes in order, who feeds whom, and which channels carry what leaves.
+
+Made from the plan by the core, and by whoever tests it. It refuses nothing: the planner did.
+"""
+
+from dataclasses import dataclass
+
+from videoflow.graph.spec import NodeKind, NodeSpec
+from videoflow.planner.plan import ChannelRef, InputMode, Plan, SubscriptionPlan, TaskPlan
+
+
+@dataclass(frozen=True)
+class InnerInput:
+    """One input of a node that is fed inside the task.
+
+    Attributes:
+        name: What the node calls it.
+        parents: (node, port) within the task.
+        edges: The number of the inner edge of each parent.
+    """
+
+    name: str
+    parents: tuple[tuple[str, str], ...]
+    edges: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NodeProgram:
+    """One node of a task.
+
+    Attributes:
+        spec: The node.
+        input_names: By position.
+        inner: Its inputs inside the task; empty for the entry node.
+        ports: Port → (whether it may emit several items, channel numbers), for every declared port.
+    """
+
+    spec: NodeSpec
+    input_names: tuple[str, ...]
+    inner: tuple[InnerInput, ...]
+    ports: dict[str, tuple[bool, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class TaskProgram:
+    """One task.
+
+    Attributes:
+        run_id: Of the run.
+        task: Its plan.
+        nodes: In topological order; the entry first.
+        channels: What the task writes, by number.
+        subscriptions: What it reads: (input position, subscription), by number.
+        inner_edges: (parent, port, child, input) by number, for the ledger.
+    """
+
+    run_id: str
+    task: TaskPlan
+    nodes: tuple[NodeProgram, ...]
+    channels: tuple[ChannelRef, ...]
+    subscriptions: tuple[tuple[int, SubscriptionPlan], ...]
+    inner_edges: tuple[tuple[str, str, str, int], ...]
+
+    @property
+    def entry(self) -> NodeProgram:
+        """The node that the task's inputs go to."""
+        return self.nodes[0]
+
+    @property
+    def flushing(self) -> tuple[NodeProgram, ...]:
+        """Nodes that have something to say at the end."""
+        return tuple(node for node in self.nodes if node.spec.traits.flushes)
+
+    @property
+    def checkpointing(self) -> NodeProgram | None:
+        """The sink whose checkpoints decide what may be settled, or None."""
+        if self.task.mode is InputMode.SOURCE:
+            return None
+        return next((node for node in self.nodes if node.spec.traits.checkpoints), None)
+
+
+def make_program(plan: Plan, task: TaskPlan, run_id: str) -> TaskProgram:
+    """Returns the program of one task of a plan."""
+    channels: list[ChannelRef] = []
+    numbers: dict[tuple[str, str], tuple[int, ...]] = {}
+    for output in task.outputs:
+        first = len(channels)
+        channels += output.channels
+        numbers[output.node, output.port] = tuple(range(first, len(channels)))
+    edges: list[tuple[str, str, str, int]] = []
+    nodes = [_node_program(plan, task, name, numbers, edges) for name in task.nodes]
+    subscriptions = tuple((given.index, s) for given in task.inputs for s in given.subscriptions)
+    return TaskProgram(run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges))
+
+
+def _node_program(
+    plan: Plan,
+    task: TaskPlan,
+    name: str,
+    numbers: dict[tuple[str, str], tuple[int, ...]],
+    edges: list[tuple[str, str, str, int]],
+) -> NodeProgram:
+    spec = plan.spec.node(name)
+    inputs = plan.spec.inputs(name)
+    inner: list[InnerInput] = []
+    if name != task.nodes[0]:
+        for given in inputs:
+            first = len(edges)
+            edges += [(ref.node, ref.port, name, given.input) for ref in given.parents]
+            parents = tuple((ref.node, ref.port) for ref in given.parents)
+            inner.append(InnerInput(given.name, parents, tuple(range(first, len(edges)))))
+    ports = {
+        port: (port in spec.many, numbers.get((name, port), ()))
+        for port in (spec.ports if spec.kind is not NodeKind.CONSUMER else ())
+    }
+    return NodeProgram(spec, tuple(given.name for given in inputs), tuple(inner), ports)

@@ -1,0 +1,168 @@
+"""The core of a source task: it numbers items, publishes them, and commits how far it has come.
+
+Used like the reading core. A source that can resume goes on after its committed offset with the same
+ordinals, so that what it repeats is recognised; one that cannot opens a new epoch and ends the old one
+with what the channels hold (rules 1 and 19).
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from videoflow.backends.coverage import Cause, IntervalSet, Origin
+from videoflow.backends.messaging import Envelope, Kind, Writer
+from videoflow.backends.runtime import SourcePosition
+from videoflow.ids import hash_id
+from videoflow.worker.core._actions import (
+    Action,
+    Announced,
+    Commit,
+    Disposition,
+    Element,
+    FailRun,
+    Failure,
+    ItemReady,
+    NextItem,
+    Pause,
+    Publication,
+    SourceEnded,
+    Terminate,
+)
+from videoflow.worker.core._core import Concluding, Start
+from videoflow.worker.core._pending import Pending
+from videoflow.worker.core._walk import RunAborted, first_failure
+
+Steps = Generator[Action, Any, Any]
+_COMMIT_ITEMS = 64
+_COMMIT_SECONDS = 0.02
+
+
+class SourceCore(Concluding):
+    """The core of a task whose entry node is a producer."""
+
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        self._node = start.program.entry.spec
+        found = start.committed.source
+        self._position = found or SourcePosition(0, -1, None)
+        self._uncommitted_items = 0
+        self._uncommitted_seconds = 0.0
+
+    def run(self) -> Steps:
+        """Yields actions until the source has ended; returns the kind of its terminator."""
+        try:
+            yield from self.republish()
+            if not self._node.traits.resumable:
+                yield from self._open_epoch()
+            yield from self._produce()
+            yield from self._conclude(commit=True)
+            last = self._position
+            yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
+            kind = Kind.END
+        except RunAborted:
+            yield from self._conclude(commit=True)
+            kind = Kind.ABORT
+        yield Terminate(kind)
+        return kind
+
+    def _produce(self) -> Steps:
+        failures = 0
+        while True:
+            answer = yield NextItem(self._position)
+            if isinstance(answer, ItemReady):
+                failures = 0
+                yield from self._item(answer)
+            elif isinstance(answer, SourceEnded):
+                return
+            else:
+                failures += 1
+                yield from self._failed(answer, failures)
+
+    def _item(self, item: ItemReady) -> Steps:
+        at = self._position
+        origin = Origin(self._node.name, at.epoch, at.ordinal + 1)
+        element = Element(
+            hash_id(self.program.run_id, self._node.name, "item", origin.epoch, origin.ordinal),
+            origin,
+            last=origin.ordinal,
+            source=item.source or self._node.name,
+            event_time=item.time_seconds,
+            low=item.time_seconds,
+        )
+        outcome = yield from self.walk.produced(element, item.outputs)
+        self._position = SourcePosition(at.epoch, origin.ordinal, item.offset)
+        pending = self.pending
+        pending.publications += outcome.publications
+        pending.inner += outcome.inner
+        pending.seconds += outcome.seconds + item.seconds
+        pending.inputs += 1
+        if self.due():
+            yield from self._conclude(commit=False)
+
+    def _failed(self, failure: Failure, failures: int) -> Steps:
+        yield from self._conclude(commit=True)
+        limit = self._node.options.retries + 1
+        if failure.disposition is Disposition.TRANSIENT and failures < limit:
+            yield Pause(min(0.1 * 2 ** (failures - 1), 5.0))
+            return
+        origin = Origin(self._node.name, self._position.epoch, self._position.ordinal + 1)
+        yield FailRun(first_failure(self._node.name, Element("", origin), failure, failures, limit))
+        raise RunAborted(self._node.name)
+
+    def _conclude(self, *, commit: bool) -> Steps:
+        pending, self.pending = self.pending, Pending()
+        self._uncommitted_items += pending.inputs
+        self._uncommitted_seconds += pending.seconds
+        if self.outbox:
+            if pending.inputs:
+                yield from self._commit(pending.publications)
+            yield from self.publish(pending.flat())
+        else:
+            yield from self.publish(pending.flat())
+            due = self._uncommitted_items >= _COMMIT_ITEMS or self._uncommitted_seconds >= _COMMIT_SECONDS
+            if self._uncommitted_items and (due or commit):
+                yield from self._commit(())
+        yield from self.settle(pending)
+
+    def _commit(self, publications: Sequence[tuple[str, Sequence[Publication]]]) -> Steps:
+        yield from self.commit(Commit(self.number + 1, None, publications, self._position))
+        self._uncommitted_items, self._uncommitted_seconds = 0, 0.0
+
+    def _open_epoch(self) -> Steps:
+        """Starts a new epoch of a source that cannot go on where it was, and ends the one before."""
+        old = self.start.committed.source
+        if old is None:
+            self._position = SourcePosition(0, -1, None)
+        else:
+            yield from self._end_epoch(old.epoch)
+            self._position = SourcePosition(old.epoch + 1, -1, None)
+        yield from self._commit(())
+
+    def _end_epoch(self, epoch: int) -> Steps:
+        announced = yield Announced(self._node.name, epoch)
+        sets = [IntervalSet(intervals) for intervals in announced]
+        last = max((found.last() for found in sets), default=-1)
+        publications = []
+        for channel, found in enumerate(sets):
+            gaps = found.missing(0, last) if last >= 0 else ()
+            if gaps:
+                publications.append(self._control(channel, Kind.SKIP, epoch, gaps[0][0], gaps))
+            publications.append(self._control(channel, Kind.EPOCH_END, epoch, last, ()))
+        yield from self.publish(publications)
+
+    def _control(
+        self, channel: int, kind: Kind, epoch: int, ordinal: int, intervals: tuple[tuple[int, int], ...]
+    ) -> Publication:
+        name = self._node.name
+        identity = hash_id(self.program.run_id, name, channel, kind, epoch)
+        envelope = Envelope(
+            channel=self.start.channels[channel],
+            publication_id=identity,
+            kind=kind,
+            writer=Writer(self.program.task.name, self.start.slot, self.start.epoch),
+            input_id=identity,
+            origin=Origin(name, epoch, ordinal),
+            intervals=intervals,
+            cause=Cause.ENDED if kind is Kind.SKIP else None,
+            source=name,
+        )
+        return Publication(channel, envelope)

@@ -1,0 +1,337 @@
+"""One input of a task, walked through its nodes: calls, retries, dead letters, statements.
+
+Used by the loops of the core. The node is the unit of failure (rule 7): a failing node is retried in
+place and, in the end, makes a skip, while what came before it stands. For each input and each
+port exactly one statement comes out: data, or a skip with its cause (rules 1 and 2).
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin, gravest
+from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
+from videoflow.backends.runtime import FirstFailure
+from videoflow.ids import hash_id
+from videoflow.worker.core._actions import (
+    Action,
+    Attempts,
+    Call,
+    Disposition,
+    Element,
+    FailRun,
+    Failure,
+    InnerFate,
+    Pause,
+    Publication,
+    PutAside,
+    RecordStarted,
+    Returned,
+)
+from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
+
+Steps = Generator[Action, Any, Any]
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class RunAborted(Exception):
+    """A node failed for good in a way that ends the run."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one input of a task came to.
+
+    Attributes:
+        publications: (input id of the statement, envelopes) in order.
+        inner: Fates on edges inside the task.
+        record_ref: Set when the entry node put the input aside.
+        seconds: Time in user code.
+        consumed: Inputs that the checkpointing sink took.
+    """
+
+    publications: list[tuple[str, list[Publication]]] = field(default_factory=list)
+    inner: list[InnerFate] = field(default_factory=list)
+    record_ref: str | None = None
+    seconds: float = 0.0
+    consumed: int = 0
+
+
+class Walk:
+    """Walks elements through the nodes of one task."""
+
+    def __init__(self, program: TaskProgram, channels: Sequence[ChannelId], slot: int, epoch: int) -> None:
+        self._program = program
+        self._channels = channels
+        self._writer = Writer(program.task.name, slot, epoch)
+        self._missing_is_none = {n.spec.name: n.spec.options.missing == "none" for n in program.nodes}
+
+    def input(self, element: Element, *, suspect: bool) -> Steps:
+        """Walks one input of the task; returns its `Outcome`."""
+        outcome = Outcome()
+        yield from self._nodes(
+            self._program.nodes, {}, {self._program.entry.spec.name: [element]}, outcome, suspect
+        )
+        return outcome
+
+    def produced(self, element: Element, outputs: Sequence[tuple[str, Any, str | None]]) -> Steps:
+        """Walks what the source produced for one ordinal through the rest of the task."""
+        outcome = Outcome()
+        entry = self._program.entry
+        made = self._emit(entry, element, outputs, outcome)
+        yield from self._nodes(self._program.nodes[1:], made, {}, outcome, False)
+        return outcome
+
+    def skipped_source(self, element: Element) -> Steps:
+        """Walks a skip that the source itself states (an ordinal, or an interval of an ended epoch)."""
+        outcome = Outcome()
+        made = self._emit(self._program.entry, element, (), outcome)
+        yield from self._nodes(self._program.nodes[1:], made, {}, outcome, False)
+        return outcome
+
+    def flushed(
+        self,
+        node: NodeProgram,
+        outputs: Sequence[tuple[str, Any, str | None]],
+        origin: Origin,
+        after: tuple[tuple[str, int, int], ...],
+    ) -> Steps:
+        """Walks what a node's `flush` emitted: one ordinal per output, a statement on every port."""
+        outcome = Outcome()
+        position = self._program.nodes.index(node)
+        for index, output in enumerate(outputs):
+            at = Origin(origin.node, origin.epoch, origin.ordinal + index)
+            input_id = hash_id(self._program.run_id, node.spec.name, output[0], "flush", 0, index)
+            element = Element(input_id, at, last=at.ordinal, after=after)
+            made = self._emit(node, element, (output,), outcome)
+            yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, False)
+        return outcome
+
+    def _nodes(
+        self,
+        nodes: Sequence[NodeProgram],
+        made: dict[tuple[str, str], list[Element]],
+        given: dict[str, list[Element]],
+        outcome: Outcome,
+        suspect: bool,
+    ) -> Steps:
+        for node in nodes:
+            elements = given.get(node.spec.name)
+            if elements is None:
+                elements = self._gather(node, made)
+            for element in elements:
+                outputs, cause, record_ref = yield from self._one(node, element, outcome, suspect)
+                self._note_fates(node, element, cause, record_ref, outcome)
+                if node is self._program.entry:
+                    outcome.record_ref = record_ref
+                element.cause = cause
+                made.update(
+                    (port, made.get(port, []) + new)
+                    for port, new in self._emit(node, element, outputs, outcome).items()
+                )
+
+    def _gather(self, node: NodeProgram, made: dict[tuple[str, str], list[Element]]) -> list[Element]:
+        inputs = [[e for parent in given.parents for e in made.get(parent, ())] for given in node.inner]
+        if len(inputs) == 1:
+            return inputs[0]
+        by_trace: dict[tuple[Origin, tuple[Hop, ...]], list[Element | None]] = {}
+        for index, elements in enumerate(inputs):
+            for element in elements:
+                by_trace.setdefault((element.origin, element.path), [None] * len(inputs))[index] = element
+        return [self._meet(node, members) for members in by_trace.values()]
+
+    def _meet(self, node: NodeProgram, members: Sequence[Element | None]) -> Element:
+        return join(
+            self._program.run_id,
+            node.spec.name,
+            node.input_names,
+            members,
+            missing_is_none=self._missing_is_none[node.spec.name],
+        )
+
+    def _one(self, node: NodeProgram, element: Element, outcome: Outcome, suspect: bool) -> Steps:
+        """Calls one node for one element; returns (outputs, cause of a skip or None, dead letter or None)."""
+        if element.cause is not None:
+            return (), element.cause, None
+        name, limit = node.spec.name, node.spec.options.retries + 1
+        attempts = 0
+        failure: Failure | None = None
+        if suspect:
+            attempts = yield Attempts(name, element.input_id)
+            if attempts >= limit:
+                died = Failure(Disposition.POISON, f"the process died {attempts} times while it ran {name}")
+                ref = yield PutAside(name, element, died, attempts)
+                return (), Cause.DEAD_LETTER, ref
+            yield RecordStarted(name, element.input_id)
+        while True:
+            attempts += 1
+            answer = yield Call(name, element, attempts)
+            if isinstance(answer, Returned):
+                outcome.seconds += answer.seconds
+                outcome.consumed += int(node.spec.traits.checkpoints)
+                return answer.outputs, None, None
+            failure = answer
+            if failure.disposition is Disposition.FATAL:
+                yield FailRun(first_failure(name, element, failure, attempts, limit))
+                raise RunAborted(name)
+            if failure.disposition is Disposition.POISON or attempts >= limit:
+                ref = yield PutAside(name, element, failure, attempts)
+                return (), Cause.DEAD_LETTER, ref
+            yield Pause(min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS))
+
+    def _note_fates(
+        self,
+        node: NodeProgram,
+        element: Element,
+        cause: Cause | None,
+        record_ref: str | None,
+        outcome: Outcome,
+    ) -> None:
+        if record_ref is not None:
+            fate = Fate(FateKind.DEAD_LETTERED)
+        elif cause is not None:
+            fate = Fate(FateKind.SKIPPED, cause)
+        else:
+            fate = Fate(FateKind.DELIVERED)
+        for given in node.inner:
+            own = (
+                Fate(FateKind.SKIPPED, element.missing[given.name]) if given.name in element.missing else fate
+            )
+            edge = _edge_of(given, element, node)
+            outcome.inner.append(InnerFate(edge, element.origin, element.last, element.path, own))
+
+    def _emit(
+        self,
+        node: NodeProgram,
+        element: Element,
+        outputs: Sequence[tuple[str, Any, str | None]],
+        outcome: Outcome,
+    ) -> dict[tuple[str, str], list[Element]]:
+        """Makes one statement per port; returns the elements for readers inside the task."""
+        made: dict[tuple[str, str], list[Element]] = {}
+        for port, (many, channels) in node.ports.items():
+            emitted = [(value, key) for name, value, key in outputs if name == port]
+            elements = self._elements(node.spec.name, port, many, element, emitted)
+            made[node.spec.name, port] = elements
+            for channel in channels:
+                envelopes = [self._publication(channel, element, e) for e in elements]
+                outcome.publications.append((element.input_id, envelopes))
+        return made
+
+    def _elements(
+        self, node: str, port: str, many: bool, element: Element, emitted: Sequence[tuple[Any, str | None]]
+    ) -> list[Element]:
+        run_id, count = self._program.run_id, len(emitted)
+        if not emitted:
+            skip_id = hash_id(run_id, node, port, element.input_id, "skip")
+            skip = _derived(element, skip_id, (), element.cause or Cause.SKIPPED)
+            skip.via = ((node, port),)
+            return [skip]
+        made = []
+        for k, (value, key) in enumerate(emitted):
+            child = _derived(element, hash_id(run_id, node, port, element.input_id, k), (value,), None)
+            child.via = ((node, port),)
+            if many:
+                child.path = (*element.path, Hop(node, port, k, count))
+            if key is not None:
+                child.key = key
+            made.append(child)
+        return made
+
+    def _publication(self, channel: int, statement: Element, element: Element) -> Publication:
+        skip = element.cause is not None
+        intervals = ((element.origin.ordinal, element.last),) if skip and not element.path else ()
+        envelope = Envelope(
+            channel=self._channels[channel],
+            publication_id=element.input_id,
+            kind=Kind.SKIP if skip else Kind.DATA,
+            writer=self._writer,
+            input_id=statement.input_id,
+            origin=element.origin,
+            path=element.path,
+            after=element.after,
+            intervals=intervals,
+            cause=element.cause,
+            event_time=element.event_time,
+            low=element.low,
+            key=element.key,
+            source=element.source,
+        )
+        return Publication(channel, envelope, None if skip else element.values[0])
+
+
+def join(
+    run_id: str,
+    node: str,
+    names: Sequence[str],
+    members: Sequence[Element | None],
+    *,
+    missing_is_none: bool,
+) -> Element:
+    """Makes one element of what the parents of a join say of one trace (rule 2)."""
+    present = [member for member in members if member is not None]
+    causes = {
+        name: Cause.ABORTED if member is None else member.cause
+        for name, member in zip(names, members, strict=True)
+        if member is None or member.cause is not None
+    }
+    said = [member for member in present if member.cause is None]
+    lead = said[0] if said else present[0]
+    path = "/".join(f"{hop.node}.{hop.port}.{hop.k}" for hop in lead.path)
+    joined = Element(
+        hash_id(run_id, node, "join", *lead.origin, path, lead.last),
+        lead.origin,
+        lead.path,
+        tuple(None if m is None or m.cause is not None else m.values[0] for m in members),
+        last=lead.last,
+        key=lead.key,
+        source=lead.source,
+        event_time=lead.event_time,
+        low=lead.low,
+        after=lead.after,
+        via=tuple(("", "") if m is None or not m.via else m.via[0] for m in members),
+    )
+    gone = {name: cause for name, cause in causes.items() if cause is not None}
+    if Cause.ABORTED in gone.values() or not said or (gone and not missing_is_none):
+        joined.cause = gravest(gone.values())
+    else:
+        joined.missing = gone
+    return joined
+
+
+def first_failure(node: str, element: Element, failure: Failure, attempts: int, limit: int) -> FirstFailure:
+    """Returns the record of a failure that ends the run."""
+    place = f"item {element.origin.ordinal} of {element.source or element.origin.node}"
+    return FirstFailure(
+        node=node,
+        code=failure.code,
+        message=f"node {node}, {place}, attempt {attempts} of {limit}",
+        cause=failure.error,
+        where=failure.where,
+        remedy=failure.remedy or "mend the node and run again",
+        exit_status=failure.exit_status,
+    )
+
+
+def _derived(element: Element, input_id: str, values: tuple[Any, ...], cause: Cause | None) -> Element:
+    return Element(
+        input_id,
+        element.origin,
+        element.path,
+        values,
+        cause,
+        element.last,
+        key=element.key,
+        source=element.source,
+        event_time=element.event_time,
+        low=element.low,
+        after=element.after,
+    )
+
+
+def _edge_of(given: InnerInput, element: Element, node: NodeProgram) -> int:
+    if len(given.edges) == 1:
+        return given.edges[0]
+    via = element.via[node.inner.index(given)]
+    return given.edges[given.parents.index(via)]
