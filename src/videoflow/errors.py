@@ -10,6 +10,7 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 │   ├── FlowFileError     VF-FLOW-FILE      a flow file that cannot be read, run or has no factory
 │   ├── ArgumentInvalid   VF-ARGUMENT       an argument or option of the wrong type or range
 │   ├── ValueRefused      VF-VALUE          a value that no edge carries
+│   │   └── EmissionRefused VF-EMISSION     outputs that the ports of a node do not allow
 │   ├── NotYet            VF-NOT-YET        named in the design, not built yet
 │   └── IncompatibleProfile VF-PROFILE      a guarantee that the composition cannot give
 ├── EnvironmentFault      VF-ENVIRONMENT 3  the machine's: space, memory, permission, a library
@@ -133,6 +134,12 @@ class ValueRefused(UsageError):
     """A value that no edge carries, by type or by size."""
 
     code = "VF-VALUE"
+
+
+class EmissionRefused(ValueRefused):
+    """Outputs that the ports of a node do not allow: an unknown port, one too many, an offset out of turn."""
+
+    code = "VF-EMISSION"
 
 
 class NotYet(UsageError):

@@ -30,6 +30,7 @@ VALUES = {"Detections", "Event", "Frame", "RunReport"}
 ERRORS = {
     "ArgumentInvalid",
     "ContractBroken",
+    "EmissionRefused",
     "EnvironmentFault",
     "FlowError",
     "FlowFileError",

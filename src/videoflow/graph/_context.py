@@ -1,0 +1,77 @@
+"""What a call of user code may ask for: ids, log, state, times.
+
+Made by the worker and by `drive`, given to methods that declare `ctx: vf.Context`. It refuses state to a node
+that was not judged stateful, and what is not built yet by name.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from videoflow.errors import NotYet, UsageError
+from videoflow.graph._state import State
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(kw_only=True)
+class Context:
+    """The surroundings of one call; the same object for every call of a node, with other figures.
+
+    Attributes:
+        run_id: ULID of the run.
+        node: Name of the node.
+        task: Name of the task that it runs in.
+        slot: Number of the replica, from 0.
+        logger: Writes to the log of the worker.
+        time_seconds: Event time of the input, or None.
+        attempt: 1 for the first attempt on this input.
+        missing: Parent (`node`, or `node.port`) → cause, for inputs that are None because they are missing.
+        devices: Devices granted to the replica.
+        keyed_state: What `state` gives; None in a node that was judged stateless.
+        ask_stopping: Says whether the run is to end.
+    """
+
+    node: str
+    task: str = ""
+    run_id: str = ""
+    slot: int = 0
+    logger: logging.Logger = field(default_factory=lambda: logging.getLogger("videoflow.node"))
+    time_seconds: float | None = None
+    attempt: int = 1
+    missing: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[Any, ...] = ()
+    keyed_state: State | None = None
+    ask_stopping: Callable[[], bool] = _never
+
+    @property
+    def state(self) -> State:
+        """Keyed state, committed with outputs and positions; see `State`.
+
+        Raises:
+            UsageError: The node was judged stateless.
+        """
+        if self.keyed_state is None:
+            raise UsageError(
+                f"node {self.node} uses ctx.state but was planned without state",
+                cause="no method of its class that declares ctx names .state, so it was judged stateless",
+                remedy="set stateful = True on the class",
+            )
+        return self.keyed_state
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is to end; a producer returns at its next item boundary."""
+        return self.ask_stopping()
+
+    @property
+    def effect_key(self) -> NoReturn:
+        """Would name an effect so that an outside system can recognise its repetition.
+
+        Raises:
+            NotYet: Always.
+        """
+        raise NotYet("ctx.effect_key is not built yet", remedy="leave it out")
