@@ -31,7 +31,7 @@ class Writer(NamedTuple):
     epoch: int
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+class Envelope(msgspec.Struct, frozen=True):
     """One publication: identity, times, headers, encoded value, payload references.
 
     The envelopes of one `begin_publish` that share channel and `input_id` are one statement, and
