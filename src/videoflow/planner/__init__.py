@@ -1,1 +1,10 @@
-"""The planner: a spec and the capabilities of backends become a plan, or a refusal by name; pure."""
+"""The planner: a spec and the capabilities of backends become a plan, or a refusal by name; pure.
+
+Used by the engines, which run the plan, and by the command line, which shows it. It refuses to touch
+anything: all that it knows comes in as `PlanFacts`.
+"""
+
+from videoflow.planner._facts import PlanFacts, SizingDefaults
+from videoflow.planner._plan import plan_flow
+
+__all__ = ["PlanFacts", "SizingDefaults", "plan_flow"]

@@ -42,11 +42,7 @@ class Transport(StrEnum):
     SHM = "shm"
 
 
-class Struct(msgspec.Struct, frozen=True):
-    """Base of the parts of a plan."""
-
-
-class ChannelRef(Struct, kw_only=True):
+class ChannelRef(msgspec.Struct, frozen=True, kw_only=True):
     """A channel without its run: node, port and reliability."""
 
     node: str
@@ -54,7 +50,7 @@ class ChannelRef(Struct, kw_only=True):
     reliability: Literal["reliable", "live"] = "reliable"
 
 
-class SubscriptionPlan(Struct, kw_only=True):
+class SubscriptionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One task input on one channel.
 
     Attributes:
@@ -82,7 +78,7 @@ class SubscriptionPlan(Struct, kw_only=True):
     why: str = ""
 
 
-class InputPlan(Struct, kw_only=True):
+class InputPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One input of a task's entry node: one subscription, or several for `merge`."""
 
     index: int
@@ -90,7 +86,7 @@ class InputPlan(Struct, kw_only=True):
     subscriptions: tuple[SubscriptionPlan, ...]
 
 
-class OutputPlan(Struct, kw_only=True):
+class OutputPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One port of a task that other tasks read: the channels (layouts) that carry it."""
 
     node: str
@@ -98,7 +94,7 @@ class OutputPlan(Struct, kw_only=True):
     channels: tuple[ChannelRef, ...]
 
 
-class TaskPlan(Struct, kw_only=True):
+class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One or more nodes that run in one process.
 
     Attributes:
@@ -113,6 +109,10 @@ class TaskPlan(Struct, kw_only=True):
         prefetch: Messages that a replica keeps leased beyond the one in work.
         checkpoint_items: Most inputs kept unsettled for checkpoints.
         why: Why these nodes are together and commit as they do.
+        step_bytes: Payload space that one replica reserves for all outputs of one input.
+        batch_items: Inputs that one replica may have in work at once.
+        publish_window: Publications that one replica may have in flight; it sends in order, and nothing
+            after one that was refused.
     """
 
     name: str
@@ -126,9 +126,12 @@ class TaskPlan(Struct, kw_only=True):
     prefetch: int = 1
     checkpoint_items: int = 0
     why: tuple[str, ...] = ()
+    step_bytes: int = 0
+    batch_items: int = 1
+    publish_window: int = 1
 
 
-class ChannelPlan(Struct, kw_only=True):
+class ChannelPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One channel.
 
     Attributes:
@@ -154,7 +157,7 @@ class ChannelPlan(Struct, kw_only=True):
     why: str = ""
 
 
-class EdgePlan(Struct, kw_only=True):
+class EdgePlan(msgspec.Struct, frozen=True, kw_only=True):
     """One edge as the user drew it, and how it is carried."""
 
     parent: str
@@ -166,7 +169,7 @@ class EdgePlan(Struct, kw_only=True):
     why: str = ""
 
 
-class Plan(Struct, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A flow, planned for one engine.
 
     Attributes:

@@ -1,0 +1,119 @@
+"""Fits the buffers of a flow into its memory budget, or says what does not fit and what to do."""
+
+from dataclasses import dataclass
+
+from videoflow.backends.outcomes import Unknown
+from videoflow.errors import MemoryShort, UnobservableState
+from videoflow.planner._facts import PlanFacts
+from videoflow.planner._sizing import Sizing, size
+from videoflow.planner._wiring import Wiring
+from videoflow.planner._words import list_text, size_text
+from videoflow.planner.plan import ChannelRef
+
+_SCALES = (1.0, 0.75, 0.5, 0.25, 0.0)
+
+
+@dataclass(frozen=True)
+class ChannelRoom:
+    """The bounds of one channel."""
+
+    items: int
+    size_bytes: int
+    is_shrunk: bool
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Needs and bounds that fit."""
+
+    sizing: Sizing
+    rooms: dict[ChannelRef, ChannelRoom]
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all buffers need at most."""
+        return sum(room.size_bytes for room in self.rooms.values()) + sum(self.sizing.reserves.values())
+
+
+def fit(wiring: Wiring, facts: PlanFacts) -> Fit:
+    """Chooses the largest spreads and bounds that the budget has room for.
+
+    Raises:
+        MemoryShort: The budget is more than there is, or less than the flow needs.
+        UnobservableState: The available memory could not be read.
+    """
+    _check_budget(facts)
+    sizing = size(wiring, facts, _SCALES[0])
+    for scale in _SCALES[1:]:
+        if sizing.least_bytes <= facts.memory_budget_bytes:
+            break
+        sizing = size(wiring, facts, scale)
+    if sizing.least_bytes > facts.memory_budget_bytes:
+        raise _too_small(wiring, facts, sizing)
+    return Fit(sizing, _share(facts, sizing))
+
+
+def _check_budget(facts: PlanFacts) -> None:
+    available = facts.available_bytes
+    if isinstance(available, Unknown):
+        raise UnobservableState(
+            "the available memory could not be read",
+            cause=available.detail or available.reason,
+            effect="nothing was started",
+            remedy="run where the memory of the machine and of the container can be read",
+        )
+    if facts.memory_budget_bytes > available.value:
+        raise MemoryShort(
+            f"the memory budget is {size_text(facts.memory_budget_bytes)}, "
+            f"and {size_text(available.value)} are available",
+            cause="the smaller of what the machine has free and what the container allows",
+            effect="nothing was started",
+            remedy=f'give at most --memory-bytes "{size_text(available.value)}", or free memory',
+        )
+
+
+def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
+    """Gives every channel its floor, and of the rest the same share of what it would like."""
+    wanted: dict[ChannelRef, tuple[int, int, int]] = {}
+    for channel, floor in sizing.floors.items():
+        item_bytes = sizing.port(channel).item_bytes
+        floor_bytes = floor * item_bytes
+        items = floor if channel.reliability == "live" else max(floor, facts.defaults.credit_items)
+        size_bytes = max(floor_bytes, min(facts.defaults.credit_bytes, items * item_bytes))
+        wanted[channel] = (items, floor_bytes, size_bytes)
+    above = sum(size_bytes - floor_bytes for _, floor_bytes, size_bytes in wanted.values())
+    spare = facts.memory_budget_bytes - sizing.least_bytes
+    rooms = {}
+    for channel, (items, floor_bytes, size_bytes) in wanted.items():
+        granted = size_bytes
+        if above > spare:
+            granted = floor_bytes + (size_bytes - floor_bytes) * spare // above
+        rooms[channel] = ChannelRoom(items, granted, granted < size_bytes)
+    return rooms
+
+
+def _too_small(wiring: Wiring, facts: PlanFacts, sizing: Sizing) -> MemoryShort:
+    largest = sorted(sizing.floors, key=sizing.floor_bytes, reverse=True)[:3]
+    shown = "\n".join(
+        f"{channel.node}.{channel.port}: {sizing.floors[channel]} items of up to "
+        f"{size_text(sizing.port(channel).item_bytes)} = {size_text(sizing.floor_bytes(channel))}"
+        for channel in largest
+    )
+    competing = [task.name for task in wiring.tasks if task.replicas > 1]
+    remedies = [f'--memory-bytes "{_rounded_up(sizing.least_bytes)}"']
+    if competing:
+        remedies.append(f"fewer replicas of {list_text(competing)}")
+    remedies.append(
+        "smaller frames, or max_item_bytes on classes whose outputs are smaller than their inputs"
+    )
+    return MemoryShort(
+        f"the flow needs {size_text(sizing.least_bytes)} for items in flight, "
+        f"the memory budget is {size_text(facts.memory_budget_bytes)}",
+        cause=f"the largest buffers, at their least:\n{shown}",
+        effect="nothing was started",
+        remedy=list_text(remedies, "or"),
+    )
+
+
+def _rounded_up(size_bytes: int) -> str:
+    return f"{-(-size_bytes // (1 << 20))} MiB"

@@ -1,0 +1,46 @@
+"""What a user should know of a plan: weaker guarantees, and what lies outside the identity of results."""
+
+from videoflow.graph.spec import NodeKind, NodeSpec
+from videoflow.planner._facts import PlanFacts
+from videoflow.planner._fitting import Fit
+from videoflow.planner._wiring import Wiring
+from videoflow.planner._words import list_text
+
+
+def identity_exceptions(wiring: Wiring) -> tuple[str, ...]:
+    """Returns why results may differ between runs, engines or groupings (rule 18), in words."""
+    found = []
+    for node in wiring.spec.nodes:
+        live = [edge.name for edge in wiring.spec.inputs(node.name) if edge.latest is not None]
+        if live:
+            found.append(f"{node.name}: {list_text(live)} comes live, so timing decides what is dropped")
+        if not node.options.deterministic:
+            found.append(f"{node.name}: deterministic=False, it may answer the same input differently")
+        if node.options.batch is not None and not node.traits.batch_invariant:
+            found.append(f"{node.name}: the size of a batch, which timing decides, may change its floats")
+    sources = [node.name for node in wiring.spec.nodes if node.kind is NodeKind.PRODUCER]
+    if len(sources) > 1:
+        found.append(f"the order between the sources {list_text(sources)}; each is in order by itself")
+    return tuple(found)
+
+
+def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
+    """Returns other things worth knowing."""
+    found = [
+        f"{node.name} is at-least-once: after a crash it may consume an item again, having no checkpoint"
+        for node in wiring.spec.nodes
+        if _is_at_least_once(node)
+    ]
+    if not facts.execution.isolates_crash:
+        found.append(
+            f"the {facts.engine} engine isolates no crash: a node that ends the process ends the run, "
+            "and an input that does so is not put aside"
+        )
+    needed = sum(task.replicas * max(n.options.resources.cpus for n in task.nodes) for task in wiring.tasks)
+    if needed > facts.cpus:
+        found.append(f"the nodes ask for {needed:g} processors and there are {facts.cpus:g}: they share them")
+    return tuple(found)
+
+
+def _is_at_least_once(node: NodeSpec) -> bool:
+    return node.kind is NodeKind.CONSUMER and not node.traits.checkpoints and not node.traits.collects

@@ -1,0 +1,201 @@
+"""Puts a plan together from tasks, wiring and sizes."""
+
+from collections.abc import Sequence
+
+from videoflow.graph.spec import FlowSpec, PortRef
+from videoflow.planner._admission import admit
+from videoflow.planner._facts import PlanFacts
+from videoflow.planner._fitting import Fit, fit
+from videoflow.planner._notes import identity_exceptions, notes
+from videoflow.planner._ports import size_reason
+from videoflow.planner._tasks import Task, make_tasks
+from videoflow.planner._wiring import Reading, Wiring, wire
+from videoflow.planner._words import count_text, size_text
+from videoflow.planner.plan import (
+    ChannelPlan,
+    ChannelRef,
+    EdgePlan,
+    InputMode,
+    InputPlan,
+    OutputPlan,
+    Plan,
+    SubscriptionPlan,
+    TaskPlan,
+    Transport,
+)
+
+
+def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
+    """Plans a flow for one engine; pure, and before anything is provisioned.
+
+    Args:
+        spec: The compiled flow.
+        facts: What the engine and its backends guarantee, and what was observed.
+
+    Raises:
+        FlowInvalid: The flow cannot be cut into tasks; every problem is listed.
+        NotYet: It asks for something that is not built yet.
+        IncompatibleProfile: The backends cannot give what the flow needs; every miss is listed.
+        MemoryShort: Its buffers do not fit the budget, or the budget does not fit the machine.
+        UnobservableState: The available memory could not be read.
+    """
+    tasks = make_tasks(spec, facts)
+    wiring = wire(spec, tasks)
+    transport = Transport.SHM if facts.execution.crosses_processes else Transport.MEMORY
+    admit(wiring, facts)
+    fitted = fit(wiring, facts)
+    return Plan(
+        engine=facts.engine,
+        spec=spec,
+        tasks=tuple(_task_plan(wiring, facts, fitted, task) for task in tasks),
+        channels=tuple(
+            _channel_plan(wiring, facts, fitted, channel, transport) for channel in wiring.writers
+        ),
+        edges=_edges(wiring, transport),
+        memory_bytes=fitted.memory_bytes,
+        memory_budget_bytes=facts.memory_budget_bytes,
+        outside_identity=identity_exceptions(wiring),
+        notes=notes(wiring, facts, fitted),
+    )
+
+
+def _task_plan(wiring: Wiring, facts: PlanFacts, fitted: Fit, task: Task) -> TaskPlan:
+    readings = wiring.read_by(task)
+    inputs = tuple(
+        InputPlan(
+            index=edge.input,
+            name=edge.name,
+            subscriptions=tuple(_subscription(fitted, facts, r) for r in readings if r.edge is edge),
+        )
+        for edge in wiring.spec.inputs(task.name)
+    )
+    ports = {(channel.node, channel.port): channel for channel in wiring.written_by(task)}
+    item_bytes = [fitted.sizing.port(channel).item_bytes for channel in ports.values()]
+    prefetch, why = _prefetch(fitted, facts, task, readings)
+    return TaskPlan(
+        name=task.name,
+        nodes=tuple(node.name for node in task.nodes),
+        replicas=task.replicas,
+        mode=task.mode,
+        order=task.order,
+        inputs=inputs,
+        outputs=tuple(
+            OutputPlan(
+                node=node,
+                port=port,
+                channels=tuple(c for c in wiring.written_by(task) if (c.node, c.port) == (node, port)),
+            )
+            for node, port in ports
+        ),
+        max_item_bytes=max(item_bytes, default=0),
+        prefetch=prefetch,
+        checkpoint_items=task.holds_items,
+        why=(*task.why, *why),
+        step_bytes=fitted.sizing.reserves[task.name] // task.replicas,
+        batch_items=task.batch,
+        publish_window=facts.defaults.publish_window,
+    )
+
+
+def _prefetch(
+    fitted: Fit, facts: PlanFacts, task: Task, readings: Sequence[Reading]
+) -> tuple[int, tuple[str, ...]]:
+    if task.mode is not InputMode.COMPETING:
+        return facts.defaults.prefetch if readings else 0, ()
+    if any(reading.edge.latest for reading in readings):
+        return 0, ("nothing is prefetched from a live edge, where it would grow old",)
+    spread = min(need.spread for need in map(fitted.sizing.need, readings) if need.spread is not None)
+    fair = max(0, spread // task.replicas - task.batch)
+    if fair < facts.defaults.prefetch:
+        return fair, (f"{fair} prefetched by each replica, so that none takes the whole spread of {spread}",)
+    return facts.defaults.prefetch, (
+        f"{facts.defaults.prefetch} prefetched by each replica, so that it does not wait between inputs",
+    )
+
+
+def _subscription(fitted: Fit, facts: PlanFacts, reading: Reading) -> SubscriptionPlan:
+    need, room = fitted.sizing.need(reading), fitted.rooms[reading.channel]
+    port = fitted.sizing.port(reading.channel)
+    is_live = reading.edge.latest is not None
+    hold_bytes = need.items * port.item_bytes
+    if is_live:
+        items, size_bytes = need.items, hold_bytes
+    else:
+        items = max(need.items, facts.defaults.credit_items)
+        beside_bytes = need.siblings * port.item_bytes
+        size_bytes = min(room.size_bytes - beside_bytes, max(hold_bytes, facts.defaults.credit_bytes))
+    exclusive = reading.task.mode is not InputMode.COMPETING
+    return SubscriptionPlan(
+        channel=reading.channel,
+        reader=reading.reader,
+        exclusive=exclusive,
+        credit_items=items,
+        credit_bytes=size_bytes,
+        spread=need.spread,
+        hold_items=need.items if exclusive else 0,
+        latest=reading.edge.latest,
+        scope=len(port.scope),
+        why=need.why() if exclusive else need.spread_why,
+    )
+
+
+def _channel_plan(
+    wiring: Wiring, facts: PlanFacts, fitted: Fit, channel: ChannelRef, transport: Transport
+) -> ChannelPlan:
+    task, room, sizing = wiring.writers[channel], fitted.rooms[channel], fitted.sizing
+    port, readings = sizing.port(channel), wiring.readers(channel)
+    floor = sizing.floors[channel]
+    reader = max(readings, key=lambda r: sizing.need(r).room(port.burst))
+    reasons = [f"at least {count_text(floor, 'item')} for {reader.reader}"]
+    if port.burst > 1:
+        reasons.append(f"one input of {task.name} makes up to {port.burst} at once")
+    siblings = sizing.need(reader).siblings
+    if siblings:
+        reasons.append(f"{siblings} more because paths beside it look ahead")
+    if channel.reliability == "live":
+        reasons.append("it never blocks: what is not taken in time is dropped and counted")
+    elif room.size_bytes > sizing.floor_bytes(channel):
+        reasons.append("the rest evens out speeds")
+    if room.is_shrunk:
+        reasons.append("lowered to fit the memory budget")
+    size_from = size_reason(wiring.spec, facts, channel.node)
+    reasons.append(f"items of up to {size_text(port.item_bytes)}: {size_from}")
+    return ChannelPlan(
+        ref=channel,
+        writer=task.name,
+        slots=task.replicas,
+        bound_items=room.items + (0 if channel.reliability == "live" else siblings),
+        bound_bytes=room.size_bytes,
+        item_bytes=port.item_bytes,
+        transport=transport,
+        readers=tuple(reading.reader for reading in readings),
+        why="; ".join(reasons),
+    )
+
+
+def _edges(wiring: Wiring, transport: Transport) -> tuple[EdgePlan, ...]:
+    readers = {(r.task.name, r.edge.input, r.parent): r.reader for r in wiring.readings}
+    found = []
+    for edge in wiring.spec.edges:
+        for parent in edge.parents:
+            reader = readers.get((edge.child, edge.input, parent))
+            found.append(_edge(edge.child, edge.input, parent, reader, transport))
+    return tuple(found)
+
+
+def _edge(child: str, index: int, parent: PortRef, reader: str | None, transport: Transport) -> EdgePlan:
+    if reader is None:
+        carried, why = Transport.FUSED, "a direct call: both nodes are in one task"
+    elif transport is Transport.SHM:
+        carried, why = transport, "bytes once into shared memory, a reference to the reader's process"
+    else:
+        carried, why = transport, "a reference: both tasks are in this process"
+    return EdgePlan(
+        parent=parent.node,
+        port=parent.port,
+        child=child,
+        input=index,
+        transport=carried,
+        reader=reader,
+        why=why,
+    )

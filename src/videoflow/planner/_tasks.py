@@ -1,0 +1,231 @@
+"""From nodes to tasks: grouping by label, how inputs are taken, how results are committed.
+
+It judges the conditions of fusing and of replicas again, since a spec may come from anywhere, and
+reports all problems of a flow at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from videoflow.errors import FlowInvalid, NotYet, Problem
+from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
+from videoflow.planner._facts import PlanFacts
+from videoflow.planner._words import list_text
+from videoflow.planner.plan import CommitOrder, InputMode
+
+
+@dataclass(frozen=True)
+class Task:
+    """One or more nodes that run together; the first is the entry."""
+
+    nodes: tuple[NodeSpec, ...]
+    mode: InputMode
+    order: CommitOrder
+    why: tuple[str, ...]
+
+    @property
+    def entry(self) -> NodeSpec:
+        """The node that takes the task's inputs."""
+        return self.nodes[0]
+
+    @property
+    def name(self) -> str:
+        """That of the entry."""
+        return self.entry.name
+
+    @property
+    def replicas(self) -> int:
+        """Running copies."""
+        return self.entry.options.replicas
+
+    @property
+    def batch(self) -> int:
+        """Inputs in work at once in one replica."""
+        return max((node.options.batch.max_items for node in self.nodes if node.options.batch), default=1)
+
+    @property
+    def holds_items(self) -> int:
+        """Inputs kept unsettled for checkpoints."""
+        return sum(node.traits.holds_items for node in self.nodes)
+
+    @property
+    def lookahead(self) -> int:
+        """Further inputs that its nodes wait for before they answer one."""
+        return sum(node.options.lookahead for node in self.nodes)
+
+    def has(self, node: str) -> bool:
+        """Returns whether the task runs a node."""
+        return any(member.name == node for member in self.nodes)
+
+
+def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
+    """Returns the tasks of a flow in topological order.
+
+    Raises:
+        FlowInvalid: Nodes that cannot be fused, replicas that cannot compete, and the like; all of them.
+        NotYet: Something that the design names and that is not built yet.
+    """
+    problems = [problem for node in spec.nodes for problem in _node_problems(spec, node)]
+    groups: list[tuple[NodeSpec, ...]] = []
+    for label, members in _groups(spec, facts.fuse):
+        found, entry = _entry(spec, label, members)
+        problems += found
+        if entry is not None:
+            groups.append((entry, *(node for node in members if node is not entry)))
+    if problems:
+        raise FlowInvalid(problems)
+    for node in spec.nodes:
+        _refuse_later(spec, node)
+    return tuple(_task(spec, facts, nodes) for nodes in _by_entry(spec, groups))
+
+
+def _by_entry(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> list[tuple[NodeSpec, ...]]:
+    position = {node.name: index for index, node in enumerate(spec.nodes)}
+    return sorted(groups, key=lambda nodes: position[nodes[0].name])
+
+
+def _groups(spec: FlowSpec, fuse: bool) -> list[tuple[str | None, tuple[NodeSpec, ...]]]:
+    labelled: dict[str, list[NodeSpec]] = {}
+    groups: list[tuple[str | None, tuple[NodeSpec, ...]]] = []
+    for node in spec.nodes:
+        if fuse and isinstance(node.options.fuse, str):
+            labelled.setdefault(node.options.fuse, []).append(node)
+        else:
+            groups.append((None, (node,)))
+    return groups + [(label, tuple(members)) for label, members in labelled.items()]
+
+
+def _entry(
+    spec: FlowSpec, label: str | None, members: tuple[NodeSpec, ...]
+) -> tuple[list[Problem], NodeSpec | None]:
+    """Judges one group (rule 20), and finds its entry."""
+    if len(members) == 1:
+        return [], members[0]
+    names = {node.name for node in members}
+    first, problems = members[0], []
+
+    def refuse(node: NodeSpec, cause: str, remedy: str) -> None:
+        problems.append(Problem(node.name, f"it cannot be fused as {label!r}: {cause}", remedy))
+
+    for node in members[1:]:
+        for edge in spec.inputs(node.name):
+            outside = [str(parent) for parent in edge.parents if parent.node not in names]
+            if outside:
+                cause = f"{first.name} is where the group begins, and {node.name} also reads"
+                refuse(node, f"{cause} {list_text(outside)} from outside", "give it another label")
+            elif edge.latest is not None:
+                refuse(node, f"its edge from {edge.name} is live", "take .latest() away or the label")
+        if not spec.inputs(node.name):
+            refuse(node, f"a source begins a group, and so does {first.name}", "give it another label")
+        if node.options.replicas != first.options.replicas:
+            wanted, found = first.options.replicas, node.options.replicas
+            cause = f"{first.name} has replicas={wanted} and {node.name} has replicas={found}"
+            refuse(node, cause, "give both the same number")
+        if node.options.partition_by is not None:
+            refuse(node, "partition_by belongs to the node where the group begins", f"set it on {first.name}")
+        if node.options.image != first.options.image:
+            refuse(node, f"its image is not that of {first.name}", "give both the same image")
+    return problems, first
+
+
+def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
+    options, inputs = node.options, spec.inputs(node.name)
+    problems = []
+    if node.kind is NodeKind.PRODUCER and options.replicas > 1:
+        cause = "a source has one replica, since two would read the same thing twice"
+        problems.append(Problem(node.name, cause, "make it replicas=1"))
+    if options.replicas > 1 and node.kind is not NodeKind.PRODUCER and options.partition_by is None:
+        reason = _single_owner_reason(node)
+        if reason is not None and len(inputs) < 2:
+            cause = f"it {reason}, so that its {options.replicas} replicas cannot compete for its input"
+            problems.append(Problem(node.name, cause, "make it replicas=1, or say partition_by="))
+    if _keeps_state(node) and not options.ordered and node.kind is not NodeKind.PRODUCER:
+        cause = f"it {_single_owner_reason(node)}, and ordered=False is for nodes without state"
+        problems.append(Problem(node.name, cause, "take ordered=False away"))
+    if len(inputs) > 1 and any(edge.latest for edge in inputs) and not options.missing_chosen:
+        cause = "one of the inputs that it joins is live, so that items may be missing there"
+        problems.append(Problem(node.name, cause, 'choose missing="skip" or missing="none"'))
+    problems += [
+        Problem(node.name, f"its merged input {edge.name} names a port twice", "name it once")
+        for edge in inputs
+        if len(set(edge.parents)) != len(edge.parents)
+    ]
+    return problems
+
+
+def _keeps_state(node: NodeSpec) -> bool:
+    return node.traits.stateful or node.traits.flushes or node.traits.checkpoints
+
+
+def _single_owner_reason(node: NodeSpec) -> str | None:
+    if node.traits.stateful:
+        return "keeps state"
+    if node.traits.flushes:
+        return "has a flush"
+    if node.traits.checkpoints:
+        return "makes checkpoints"
+    return "is ordered" if node.options.ordered else None
+
+
+def _refuse_later(spec: FlowSpec, node: NodeSpec) -> None:
+    inputs, replicas = spec.inputs(node.name), node.options.replicas
+    if replicas > 1 and node.options.partition_by is not None:
+        raise NotYet(f"node {node.name}: replicas > 1 together with partition_by", remedy="use replicas=1")
+    if replicas > 1 and len(inputs) > 1:
+        raise NotYet(f"node {node.name}: a join with replicas > 1", remedy="use replicas=1")
+    if replicas > 1 and not node.options.deterministic:
+        raise NotYet(
+            f"node {node.name}: deterministic=False behind competing replicas", remedy="use replicas=1"
+        )
+    if len(inputs) > 1 and node.scope:
+        raise NotYet(f"node {node.name}: a join below {list_text(node.scope)}, which emits several items")
+
+
+def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task:
+    why: list[str] = []
+    if len(nodes) > 1:
+        label = nodes[0].options.fuse
+        why.append(
+            f"{list_text([n.name for n in nodes])} carry the label {label!r}: one process, direct calls"
+        )
+    order, reason = _order(facts, nodes)
+    if order is CommitOrder.OUTBOX and nodes[0].options.replicas > 1:
+        raise NotYet(f"node {nodes[0].name}: {reason}, behind competing replicas", remedy="use replicas=1")
+    mode, taking = _mode(spec, nodes, order)
+    return Task(nodes, mode, order, (*why, taking, reason))
+
+
+def _mode(spec: FlowSpec, nodes: tuple[NodeSpec, ...], order: CommitOrder) -> tuple[InputMode, str]:
+    entry = nodes[0]
+    inputs = len(spec.inputs(entry.name))
+    if entry.kind is NodeKind.PRODUCER:
+        return InputMode.SOURCE, "a source: it numbers its items, and one replica reads the outside world"
+    if inputs > 1:
+        return InputMode.JOIN, f"a join: {inputs} inputs meet by the source item that they derive from"
+    reasons: Mapping[str, str | None] = {node.name: _single_owner_reason(node) for node in nodes}
+    for name, reason in reasons.items():
+        if reason is not None:
+            return InputMode.ORDERED, f"ordered: {name} {reason}, so one owner reads in order"
+    if order is CommitOrder.OUTBOX:
+        return InputMode.ORDERED, "ordered: one owner reads, because results are committed before published"
+    replicas = entry.options.replicas
+    taking = (
+        "no state and no order asked for" if replicas == 1 else f"{replicas} replicas compete for its input"
+    )
+    return InputMode.COMPETING, f"unordered: {taking}; results may overtake each other"
+
+
+def _order(facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> tuple[CommitOrder, str]:
+    reasons = []
+    for node in nodes:
+        if _keeps_state(node):
+            reasons.append(f"{node.name} {_single_owner_reason(node)}")
+        elif not node.options.deterministic:
+            reasons.append(f"{node.name} may answer differently when it runs again")
+        elif node.many and not facts.messaging.atomic_append:
+            reasons.append(
+                f"{node.name} emits several items and {facts.messaging.adapter} takes them one by one"
+            )
+    if reasons:
+        return CommitOrder.OUTBOX, f"commits before it publishes (outbox): {list_text(reasons)}"
+    return CommitOrder.STATELESS, "publishes, then settles (stateless): a run again gives the same results"

@@ -1,0 +1,83 @@
+"""Which task reads which port over which channel; edges inside a task have none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from videoflow.graph.spec import EdgeSpec, FlowSpec, PortRef
+from videoflow.planner._tasks import Task
+from videoflow.planner.plan import ChannelRef
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One subscription: a task input on one channel."""
+
+    task: Task
+    edge: EdgeSpec
+    parent: PortRef
+    channel: ChannelRef
+
+    @property
+    def reader(self) -> str:
+        """Its name, `<task>/<input>`."""
+        return f"{self.task.name}/{self.edge.input}"
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A flow cut into tasks and channels.
+
+    Attributes:
+        spec: The flow.
+        tasks: In topological order.
+        writers: Channel → the task that writes it, by writer in the order of `tasks`.
+        readings: Every subscription.
+    """
+
+    spec: FlowSpec
+    tasks: tuple[Task, ...]
+    writers: Mapping[ChannelRef, Task]
+    readings: tuple[Reading, ...]
+
+    def task_of(self, node: str) -> Task:
+        """Returns the task that runs a node."""
+        return next(task for task in self.tasks if task.has(node))
+
+    def read_by(self, task: Task) -> tuple[Reading, ...]:
+        """Returns the subscriptions of a task, by input."""
+        return tuple(reading for reading in self.readings if reading.task is task)
+
+    def readers(self, channel: ChannelRef) -> tuple[Reading, ...]:
+        """Returns the subscriptions on a channel."""
+        return tuple(reading for reading in self.readings if reading.channel == channel)
+
+    def written_by(self, task: Task) -> tuple[ChannelRef, ...]:
+        """Returns the channels that a task writes."""
+        return tuple(channel for channel, writer in self.writers.items() if writer is task)
+
+
+def channel_of(edge: EdgeSpec, parent: PortRef) -> ChannelRef:
+    """Returns the channel that would carry a parent of an edge: live edges have one of their own."""
+    return ChannelRef(
+        node=parent.node, port=parent.port, reliability="reliable" if edge.latest is None else "live"
+    )
+
+
+def wire(spec: FlowSpec, tasks: tuple[Task, ...]) -> Wiring:
+    """Cuts a flow: every parent of an edge whose two ends are in different tasks is one subscription."""
+    readings = tuple(
+        Reading(task, edge, parent, channel_of(edge, parent))
+        for task in tasks
+        for edge in spec.inputs(task.name)
+        for parent in edge.parents
+    )
+    read = {reading.channel for reading in readings}
+    writers = {
+        channel: task
+        for task in tasks
+        for node in task.nodes
+        for port in node.ports
+        for reliability in ("reliable", "live")
+        if (channel := ChannelRef(node=node.name, port=port, reliability=reliability)) in read
+    }
+    return Wiring(spec, tasks, writers, readings)
