@@ -22,6 +22,7 @@ DOWN_COLOUR: Colour = (90, 170, 255)
 GOLDEN = 0.618033988749895
 REFERENCE_HEIGHT = 540
 SUBPIXEL_BITS = 3
+SMOOTHING = 3
 
 
 def track_colour(track_id: int) -> Colour:
@@ -79,10 +80,10 @@ class Canvas:
         cv2.putText(self.image, text, (x + pad, y + pad + height), FONT, scale, ink, stroke, cv2.LINE_AA)
 
     def trace(self, points: Sequence[Point], colour: Colour) -> None:
-        """Draws a path that grows thicker from its oldest point to its newest."""
+        """Draws a path, smoothed, that grows thicker from its oldest point to its newest."""
         widest = 3.0 * self.unit
         one = 1 << SUBPIXEL_BITS
-        places = [(round(x * one), round(y * one)) for x, y in points]
+        places = [(round(x * one), round(y * one)) for x, y in _smoothed(points)]
         count = len(places) - 1
         for place in range(count):
             width = max(1, round(widest * (place + 1) / count))
@@ -140,6 +141,17 @@ class Canvas:
 def colour_picture(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Returns a gray (H, W) picture as a new (H, W, 3) one."""
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_GRAY2BGR), np.uint8)
+
+
+def _smoothed(points: Sequence[Point]) -> list[Point]:
+    """Returns each point as the mean of those at most `SMOOTHING` before and after it, fewer at the ends."""
+    path = np.array(points, np.float64).reshape(-1, 2)
+    means = []
+    for place in range(len(path)):
+        reach = min(SMOOTHING, place, len(path) - 1 - place)
+        x, y = path[place - reach : place + reach + 1].mean(axis=0).tolist()
+        means.append((x, y))
+    return means
 
 
 def _width(text: str, scale: float, stroke: int) -> int:

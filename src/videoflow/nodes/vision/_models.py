@@ -34,9 +34,30 @@ class Facts:
     offset: float
 
 
-PERSON_SSD_CLASSES = tuple(
-    "bicycle,boot,laptop,person,chair,cattle,desk,cat,computer mouse,computer monitor,box,mug,coffee cup,"
-    "stationary bicycle,table,bottle,high heels,vehicle,footwear,dog,book,camera,car".split(",")
+PERSON_SSD_CLASSES = (
+    "bicycle",
+    "boot",
+    "laptop",
+    "person",
+    "chair",
+    "cattle",
+    "desk",
+    "cat",
+    "computer mouse",
+    "computer monitor",
+    "box",
+    "mug",
+    "coffee cup",
+    "stationary bicycle",
+    "table",
+    "bottle",
+    "high heels",
+    "vehicle",
+    "footwear",
+    "dog",
+    "book",
+    "camera",
+    "car",
 )
 PRESETS: Mapping[str, tuple[str, ...]] = {"person-ssd": PERSON_SSD_CLASSES}
 

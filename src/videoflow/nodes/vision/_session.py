@@ -5,7 +5,6 @@ picture with a fixed number of threads, so that a box never depends on what else
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,8 @@ PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 ERRORS_ONLY = 3
 
 
-@dataclass(frozen=True)
-class Picture:
-    """One image and the order of its channels (`bgr`, `rgb` or `gray`)."""
-
-    image: NDArray[np.uint8]
-    pixel_format: str
+Picture = tuple[NDArray[np.uint8], str]
+"""An image, (H, W, 3) or (H, W) for `gray`, and the order of its channels: `bgr`, `rgb` or `gray`."""
 
 
 def choose_provider(provider: str, available: Sequence[str]) -> str:
@@ -109,7 +104,7 @@ class Session:
         """
         if self.provider == PROVIDERS["cpu"] and len(pictures) > 1:
             return [boxes for one in pictures for boxes in self.detect([one], wanted, floor, nms_iou)]
-        fitted = [letterbox(one.image, one.pixel_format, self._size) for one in pictures]
+        fitted = [letterbox(image, order, self._size) for image, order in pictures]
         tensor = (
             np.stack([square for square, _ in fitted]).transpose(0, 3, 1, 2).astype(np.float32, order="C")
         )
