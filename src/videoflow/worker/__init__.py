@@ -1,1 +1,22 @@
 """One task process: a pure core in an I/O shell."""
+
+from videoflow.worker._control import Reporter, RunControl
+from videoflow.worker._figures import NodeFigures, TaskFigures
+from videoflow.worker._nodes import TaskNodes
+from videoflow.worker._shell import Backends, Job, Shell, channel_id, subscription_id
+from videoflow.worker.core import WorkerFatal, make_program
+
+__all__ = [
+    "Backends",
+    "Job",
+    "NodeFigures",
+    "Reporter",
+    "RunControl",
+    "Shell",
+    "TaskFigures",
+    "TaskNodes",
+    "WorkerFatal",
+    "channel_id",
+    "make_program",
+    "subscription_id",
+]

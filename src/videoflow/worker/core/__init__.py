@@ -6,6 +6,7 @@ from videoflow.worker.core._actions import Action, Answer, WorkerFatal
 from videoflow.worker.core._core import ReaderCore, Start
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
+from videoflow.worker.core._walk import first_failure
 
 
 def make_core(start: Start) -> ReaderCore | SourceCore:
@@ -23,6 +24,7 @@ __all__ = [
     "TaskProgram",
     "WorkerFatal",
     "actions",
+    "first_failure",
     "make_core",
     "make_program",
 ]

@@ -67,6 +67,7 @@ class Start:
         epoch: Its ownership epoch.
         committed: What the task committed last.
         acquired: Per subscription: ownership, or None for competing ones.
+        abandoned: The task is given up: what waits for it is only settled.
     """
 
     program: TaskProgram
@@ -75,6 +76,7 @@ class Start:
     epoch: int
     committed: Committed
     acquired: tuple[Acquired | None, ...]
+    abandoned: bool = False
 
 
 class Concluding:
@@ -87,6 +89,11 @@ class Concluding:
         self.outbox = start.program.task.order is CommitOrder.OUTBOX
         self.number = start.committed.number
         self.pending = Pending()
+
+    def require_not_abandoned(self) -> None:
+        """Raises `RunAborted` for a task that was given up."""
+        if self.start.abandoned:
+            raise RunAborted(self.program.task.name)
 
     def republish(self) -> Steps:
         """Publishes what an earlier incarnation committed and may not have published."""
@@ -169,6 +176,7 @@ class ReaderCore(Concluding):
     def run(self) -> Steps:
         """Yields actions until the task has ended; returns the kind of its terminator."""
         try:
+            self.require_not_abandoned()
             self._restore()
             yield from self.republish()
             yield from self._read()

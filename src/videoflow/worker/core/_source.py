@@ -50,6 +50,7 @@ class SourceCore(Concluding):
     def run(self) -> Steps:
         """Yields actions until the source has ended; returns the kind of its terminator."""
         try:
+            self.require_not_abandoned()
             yield from self.republish()
             if not self._node.traits.resumable:
                 yield from self._open_epoch()

@@ -1,0 +1,92 @@
+"""The one place where user code is called: outputs are frozen, exceptions become descriptions.
+
+Used by the shell. It refuses outputs that no edge carries, and outputs larger than their port declared.
+"""
+
+import dataclasses
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from videoflow import wire
+from videoflow.errors import FlowError, ValueRefused
+from videoflow.graph import Invoker, Out, remedy_for
+from videoflow.wire import Value
+from videoflow.worker.core._actions import Disposition, Failure
+
+T = TypeVar("T")
+Outputs = list[tuple[str, Value, str | None]]
+_HERE = Path(__file__).parent.parent
+
+
+def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:
+    """Calls user code; an exception becomes a `Failure` with the node's own judgement."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
+        return describe(error, Disposition(invoker.classify(error)))
+
+
+def describe(error: BaseException, disposition: Disposition) -> Failure:
+    """Returns an exception in words, with the innermost place that is the user's."""
+    failure = Failure(disposition, f"{type(error).__name__}: {error}", _place(error))
+    failure.trace = "".join(traceback.format_exception(error))
+    if isinstance(error, FlowError):
+        failure.code, failure.remedy, failure.exit_status = error.code, error.remedy, error.exit_status
+    failure.remedy = failure.remedy or remedy_for(error)
+    return failure
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not Path(f.filename).is_relative_to(_HERE)] or list(frames)
+    if not own:
+        return ""
+    last = own[-1]
+    return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outputs:
+    """Returns outputs as an edge carries them.
+
+    Args:
+        outputs: What the node handed over.
+        limits: Port → largest item in bytes, for ports that leave the task.
+        node: For the error.
+
+    Raises:
+        ValueRefused: A value that no edge carries, or one larger than its port declared.
+    """
+    done = []
+    for output in outputs:
+        fixed = wire.freeze(output.value)
+        limit = limits.get(output.port)
+        if limit is not None and (size := size_bytes(fixed)) > limit:
+            raise ValueRefused(
+                f"node {node} made an item of {size} bytes on port {output.port}",
+                cause=f"the plan allows {limit} bytes",
+                remedy=f"set max_item_bytes = {size} or more on the class",
+            )
+        done.append((output.port, fixed, output.key))
+    return done
+
+
+def size_bytes(value: Value) -> int:
+    """Returns the bytes of the arrays, texts and byte strings in a frozen value."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, (bytes, str)):
+        return len(value)
+    if isinstance(value, (list, tuple)):
+        return sum(size_bytes(part) for part in value)
+    if isinstance(value, dict):
+        return sum(size_bytes(part) for part in value.values())
+    if isinstance(value, msgspec.Struct):
+        return sum(size_bytes(getattr(value, name)) for name in value.__struct_fields__)
+    if dataclasses.is_dataclass(value):
+        return sum(size_bytes(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return 8

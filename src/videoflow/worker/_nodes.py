@@ -1,0 +1,231 @@
+"""The nodes of one task in this process: instances, contexts, state.
+
+Used by the shell. It opens and closes nodes, and calls them through their invokers; state that an attempt
+changed is kept only when the attempt succeeded (rule 5).
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import GeneratorType
+from typing import Any, TypeVar
+
+from videoflow import wire
+from videoflow.graph import DELETED, Context, Invoker, Item, Node, Out, State
+from videoflow.graph.spec import NodeKind
+from videoflow.worker._calls import frozen, guarded
+from videoflow.worker._control import RunControl
+from videoflow.worker._figures import NodeFigures, TaskFigures
+from videoflow.worker.core import NodeProgram, TaskProgram
+from videoflow.worker.core._actions import (
+    Disposition,
+    Element,
+    Failure,
+    ItemReady,
+    Returned,
+    SourceEnded,
+)
+
+T = TypeVar("T")
+
+
+@dataclass
+class Running:
+    """One node that runs here."""
+
+    program: NodeProgram
+    invoker: Invoker
+    context: Context
+    limits: dict[str, int]
+
+
+class TaskNodes:
+    """The nodes of a task replica, opened in order and closed in reverse."""
+
+    def __init__(
+        self,
+        program: TaskProgram,
+        instances: Mapping[str, Node],
+        limits: Mapping[str, dict[str, int]],
+        slot: int,
+        control: RunControl,
+    ) -> None:
+        self._control = control
+        self.figures = TaskFigures({})
+        self._running: dict[str, Running] = {}
+        self._opened: list[Running] = []
+        self._changes: dict[str, bytes | None] = {}
+        self._items: Iterator[Item] | None = None
+        for node in program.nodes:
+            name = node.spec.name
+            context = Context(
+                node=name,
+                task=program.task.name,
+                run_id=program.run_id,
+                slot=slot,
+                logger=logging.getLogger(f"videoflow.node.{name}"),
+                ask_stopping=lambda: control.desired > 0,
+            )
+            instance = instances[name]
+            self._running[name] = Running(
+                node, Invoker(instance, name, node.spec.options.on_error), context, limits.get(name, {})
+            )
+        self.figures = TaskFigures({name: NodeFigures() for name in self._running})
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Gives each stateful node what it committed last."""
+        for name, running in self._running.items():
+            if running.program.spec.traits.stateful:
+                prefix = f"{name}/"
+                values = {
+                    key.removeprefix(prefix): wire.decode_value(value)
+                    for key, value in state.items()
+                    if key.startswith(prefix)
+                }
+                running.context.keyed_state = State(values, wire.freeze)
+
+    def open(self) -> tuple[str, Failure] | None:
+        """Opens every node; returns the first that failed, and leaves what was opened to be closed."""
+        for name, running in self._running.items():
+            self._opened.append(running)
+            answer = self._attempt(running, partial(running.invoker.open, running.context))
+            if isinstance(answer, Failure):
+                return name, answer
+        return None
+
+    def close(self) -> dict[str, Failure]:
+        """Closes what was opened, in reverse; returns the failures by node."""
+        failures = {}
+        if isinstance(self._items, GeneratorType):
+            guarded(self._source().invoker, self._items.close)
+        for running in reversed(self._opened):
+            answer = guarded(running.invoker, running.invoker.close)
+            if isinstance(answer, Failure):
+                failures[running.program.spec.name] = answer
+        self._opened.clear()
+        return failures
+
+    def summaries(self) -> dict[str, dict[str, Any]]:
+        """Returns what each node says of itself, nodes with nothing to say left out."""
+        said = {}
+        for name, running in self._running.items():
+            answer = guarded(running.invoker, running.invoker.summary)
+            if not isinstance(answer, Failure) and answer:
+                said[name] = dict(answer)
+        return said
+
+    def interrupt(self) -> None:
+        """Ends a blocked `produce`; from any thread."""
+        for running in self._running.values():
+            if running.program.spec.kind is NodeKind.PRODUCER:
+                running.invoker.interrupt()
+
+    def call(self, name: str, element: Element, attempt: int) -> Returned | Failure:
+        """Calls a node once for one input."""
+        running = self._running[name]
+        context = running.context
+        context.time_seconds = element.event_time
+        context.attempt = attempt
+        context.missing = element.missing
+        if running.program.spec.kind is NodeKind.CONSUMER:
+            return self._returned(running, lambda: self._consumed(running, element))
+        return self._returned(running, lambda: running.invoker.call(element.values, context))
+
+    def _consumed(self, running: Running, element: Element) -> Sequence[Out]:
+        running.invoker.consume(element.values, running.context)
+        return ()
+
+    def flush(self, name: str) -> Returned | Failure:
+        """Calls a node's `flush`."""
+        running = self._running[name]
+        return self._returned(running, lambda: running.invoker.flush(running.context))
+
+    def checkpoint(self, name: str, *, final: bool) -> int | Failure:
+        """Calls a node's `checkpoint`."""
+        running = self._running[name]
+        running.context.draining = final
+        answer = self._attempt(running, lambda: running.invoker.checkpoint(running.context))
+        return answer if isinstance(answer, Failure) else answer or 0
+
+    def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
+        """Asks the source for its next item, starting it where nothing runs."""
+        running = self._source()
+        if self._control.desired > 0:
+            return SourceEnded(stopped=True)
+        if self._items is None:
+            self._items = running.invoker.items(resume, running.context)
+        items = self._items
+        answer: Item | Failure | None
+        answer, seconds = self._timed(running, lambda: next(items, None))
+        if isinstance(answer, Item):
+            return self._item(running, answer, seconds)
+        if isinstance(answer, Failure):
+            self._items = None
+            return answer
+        return SourceEnded(stopped=self._control.desired > 0)
+
+    def _item(self, running: Running, item: Item, seconds: float) -> ItemReady | Failure:
+        name = running.program.spec.name
+        outputs = guarded(
+            running.invoker, lambda: frozen(running.invoker.outputs_of(item), running.limits, name)
+        )
+        if isinstance(outputs, Failure):
+            self._items = None
+            outputs.disposition = Disposition.FATAL
+            return outputs
+        figures = self.figures.nodes[name]
+        with self.figures.lock:
+            figures.called(seconds, len(outputs))
+        source = getattr(item.value, "source", "")
+        source = source if isinstance(source, str) else ""
+        return ItemReady(item.offset, outputs, item.time_seconds, source, seconds)
+
+    def taken_changes(self) -> dict[str, bytes | None]:
+        """Returns what attempts have changed since the last call, encoded, and forgets it."""
+        changes, self._changes = self._changes, {}
+        return changes
+
+    def _source(self) -> Running:
+        return next(iter(self._running.values()))
+
+    def _returned(self, running: Running, call: Callable[[], Sequence[Out]]) -> Returned | Failure:
+        name = running.program.spec.name
+        answer, seconds = self._timed(running, lambda: frozen(call(), running.limits, name))
+        if isinstance(answer, Failure):
+            return answer
+        with self.figures.lock:
+            self.figures.nodes[name].called(seconds, len(answer))
+        return Returned(answer, seconds)
+
+    def _timed(self, running: Running, call: Callable[[], T]) -> tuple[T | Failure, float]:
+        name = running.program.spec.name
+        self.figures.calling = (name, time.monotonic())
+        self.figures.steps += 1
+        began = time.perf_counter()
+        answer = self._attempt(running, call)
+        seconds = time.perf_counter() - began
+        self.figures.calling = None
+        if isinstance(answer, Failure):
+            with self.figures.lock:
+                self.figures.nodes[name].errors += 1
+                self.figures.nodes[name].seconds += seconds
+        return answer, seconds
+
+    def _attempt(self, running: Running, call: Callable[[], T]) -> T | Failure:
+        state = running.context.keyed_state
+        if state is not None:
+            state.begin()
+        answer = guarded(running.invoker, call)
+        if state is not None:
+            if isinstance(answer, Failure):
+                state.rollback()
+            else:
+                self._keep(running.program.spec.name, state)
+        return answer
+
+    def _keep(self, name: str, state: State) -> None:
+        for key, value in state.keep().items():
+            encoded = None if value is DELETED else wire.encode_value(value).body
+            self._changes[f"{name}/{key}"] = encoded
