@@ -31,9 +31,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
-    """Full names of the modules of one import statement; relative ones begin with a dot."""
+    """Full names of what one statement imports; a name from a package of ours may be one of its modules."""
     if isinstance(node, ast.ImportFrom):
-        return ["." * node.level + (node.module or "")]
+        module = "." * node.level + (node.module or "")
+        return [
+            f"{module}.{alias.name}" if module.startswith("videoflow") else module for alias in node.names
+        ]
     return [alias.name for alias in node.names]
 
 
@@ -51,9 +54,16 @@ def inner_imports(tree: ast.AST, within: str | None = None) -> Iterator[tuple[st
 
 def needs_an_optional_library(module: str) -> bool:
     """Whether a module of ours imports an optional library as soon as it is imported."""
-    base = PACKAGE.parent.joinpath(*module.split("."))
-    path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-    if not path.is_file():
+    own = PACKAGE.parent.joinpath(*module.split("."))
+    holder = own.parent  # when the last part is a name inside a module, not a module
+    candidates = (
+        own.with_suffix(".py"),
+        own / "__init__.py",
+        holder.with_suffix(".py"),
+        holder / "__init__.py",
+    )
+    path = next((candidate for candidate in candidates if candidate.is_file()), None)
+    if path is None or not module.startswith("videoflow"):
         return False
     imports = inner_imports(ast.parse(path.read_text(encoding="utf-8")))
     return any(function is None and is_optional(name) for function, _, name in imports)
