@@ -30,9 +30,8 @@ class Decoder:
 
     Attributes:
         packets: Packets read, those before the start point included.
-        packets_failed: Packets without a time of their own that could not be decoded.
         read_error: Why reading broke off; empty when the container's end was reached.
-        last_is_cut: True when the last packet was flagged as incomplete.
+        last_is_cut: True when the last packet is incomplete.
     """
 
     def __init__(self, opened: Opened, timeline: Timeline, start: StartPoint | None) -> None:
@@ -40,30 +39,40 @@ class Decoder:
         self._timeline = timeline
         self._start = start
         self.packets = 0 if start is None else start.packets_before
-        self.packets_failed = 0
         self.read_error = ""
         self.last_is_cut = False
 
     def pictures(self) -> Iterator[tuple[VideoFrame, Place]]:
         """Yield each picture with its place, to the end of the file."""
         started = self._start is None
-        for packet in self._packets():
+        for packet in self._whole_packets():
             started = started or self._is_start(packet)
             if not started:
                 continue
             self.packets += 1
-            self.last_is_cut = packet.is_corrupt
             leads = self._start is not None and packet.pts is not None and packet.pts < self._start.pts
             if not leads:
                 self._timeline.admit(packet)
-            # A packet that is cut decodes to a picture that is partly made up, or fails.
-            if not packet.is_corrupt:
-                yield from self._placed(packet)
+            yield from self._placed(packet)
         yield from self._placed(None)
         self._timeline.finish()
 
     def _is_start(self, packet: Packet[VideoStream]) -> bool:
         return self._start is not None and packet.is_keyframe and packet.pts == self._start.pts
+
+    def _whole_packets(self) -> Iterator[Packet[VideoStream]]:
+        """Yield the packets, without a last one that is cut: it would decode to a picture partly made up."""
+        held: Packet[VideoStream] | None = None
+        for packet in self._packets():
+            if held is not None:
+                yield held
+            held = packet if packet.is_corrupt else None
+            if held is None:
+                yield packet
+        if held is not None:
+            self.packets += 1
+            self.last_is_cut = True
+            self._timeline.admit(held)
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
         failures = 0
@@ -85,7 +94,8 @@ class Decoder:
         except av.error.EOFError:
             return
         except av.error.FFmpegError:
-            self.packets_failed += packet is not None and packet.pts is None
+            if packet is not None:
+                self._timeline.lose(packet)
             return
         for picture in pictures:
             if self._start is not None and picture.pts is not None and picture.pts < self._start.pts:

@@ -156,6 +156,26 @@ def open_video(path: Path, stream_number: int = 0) -> Opened:
     return Opened(container, stream)
 
 
+@dataclass(frozen=True, slots=True)
+class TimeTraits:
+    """What the times of a kind of container are worth.
+
+    Attributes:
+        decoding_order_only: It has no times of presentation; FFmpeg's guesses for AVI are wrong.
+        may_jump: Its times may start anew within a file; elsewhere, FFmpeg's guesses of decoding times may
+            go back although nothing jumped.
+    """
+
+    decoding_order_only: bool
+    may_jump: bool
+
+
+def time_traits(container: InputContainer) -> TimeTraits:
+    """Return what the times of a container are worth."""
+    jumps = bool(av.format.Flags(container.format.flags) & av.format.Flags.ts_discont)
+    return TimeTraits(decoding_order_only=container.format.name == "avi", may_jump=jumps)
+
+
 def _choose(container: InputContainer, stream_number: int) -> VideoStream:
     cover = av.stream.Disposition.attached_pic
     streams = [stream for stream in container.streams.video if not stream.disposition & cover]

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from videoflow.media._outcome import SourceEnd, SourceOutcome
 from videoflow.media.decoding._completeness import broken_off
 from videoflow.media.decoding._decoder import Decoder
-from videoflow.media.decoding._opening import Opened, ReadOptions, UnplayableError, local_path, open_video
+from videoflow.media.decoding._opening import (
+    Opened,
+    ReadOptions,
+    UnplayableError,
+    local_path,
+    open_video,
+    time_traits,
+)
 from videoflow.media.decoding._picture import PictureMaker
 from videoflow.media.decoding._seeking import StartPoint, find_start, go_to
 from videoflow.media.decoding._selection import Selection
@@ -95,7 +102,7 @@ class VideoReader:
         with opened.container:
             # One frame earlier, since the choice by rate looks at the frame before.
             before = resume - 1 if resume else None
-            return find_start(opened, before, None if start is None else Fraction(start))
+            return find_start(opened, before, start)
 
 
 class _Reading:
@@ -108,7 +115,8 @@ class _Reading:
         self._first_index = start.index if start else 0
         self._time_base = stream.time_base or Fraction(1, 1_000_000)
         self._step = _declared_step(stream, self._time_base, options.declared_fps)
-        self._timeline = Timeline(uri, self._time_base, self._step, self._first_index)
+        traits = time_traits(opened.container)
+        self._timeline = Timeline(uri, self._time_base, self._step, self._first_index, traits)
         self._decoder = Decoder(opened, self._timeline, start)
         self._selection = Selection(options)
         aspect = stream.sample_aspect_ratio or Fraction(1)
@@ -160,7 +168,7 @@ class _Reading:
             source=self._uri,
             frames_decoded=self._decoded,
             frames_corrupt=self._corrupt,
-            frames_missing=self._timeline.frames_missing + self._decoder.packets_failed,
+            frames_missing=self._timeline.frames_missing,
             at_seconds=self._seconds(self._end_pts) if seen else None,
             first_seconds=self._seconds(self._first_pts or 0) if seen else None,
             last_seconds=self._seconds(self._last_pts) if seen else None,

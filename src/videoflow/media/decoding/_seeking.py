@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import av
 
+from videoflow.media.decoding._opening import Opened, time_traits
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from av.packet import Packet
     from av.video.stream import VideoStream
-
-    from videoflow.media.decoding._opening import Opened
 
 # One packet is one frame, and nothing from before a key frame is used after it.
 _EXACT_CODECS = frozenset({"h264", "hevc", "vp9", "av1", "mjpeg", "png", "ffv1", "prores", "rawvideo"})
@@ -52,7 +52,7 @@ class _Key:
     packets_before: int
 
 
-def find_start(opened: Opened, index: int | None, start: Fraction | None) -> StartPoint | None:
+def find_start(opened: Opened, index: int | None, start: float | None) -> StartPoint | None:
     """Return the last provable key frame at or before what is wanted; None to read from the beginning.
 
     Args:
@@ -60,13 +60,18 @@ def find_start(opened: Opened, index: int | None, start: Fraction | None) -> Sta
         index: The first frame wanted by index, or None.
         start: The first frame wanted by time in seconds, or None.
     """
-    if opened.stream.codec_context.name not in _EXACT_CODECS:
+    if (
+        opened.stream.codec_context.name not in _EXACT_CODECS
+        or time_traits(opened.container).decoding_order_only
+    ):
         return None
     scanned = _scan(opened, index or 0, start)
     if scanned is None:
         return None
     times, keys = scanned
-    wanted = max(index or 0, 0 if start is None else bisect.bisect_left(times, start / _base(opened)))
+    base = _base(opened)
+    by_time = 0 if start is None else bisect.bisect_left(times, start, key=lambda pts: float(pts * base))
+    wanted = max(index or 0, by_time)
     wanted_pts = times[min(wanted, len(times) - 1)]
     for key in reversed(keys):
         rank = bisect.bisect_left(times, key.pts)
@@ -89,9 +94,10 @@ def _base(opened: Opened) -> Fraction:
     return base
 
 
-def _scan(opened: Opened, index: int, start: Fraction | None) -> tuple[list[int], list[_Key]] | None:
+def _scan(opened: Opened, index: int, start: float | None) -> tuple[list[int], list[_Key]] | None:
     """Read packets until the place of the wanted frame is settled; sorted times, and keys in file order."""
-    least = None if start is None else start / _base(opened)
+    base = _base(opened)
+    may_jump = time_traits(opened.container).may_jump
     times: list[int] = []
     keys: list[_Key] = []
     reached = 0
@@ -100,7 +106,7 @@ def _scan(opened: Opened, index: int, start: Fraction | None) -> tuple[list[int]
         for count, packet in enumerate(_packets(opened)):
             if packet.pts is None or packet.dts is None or packet.is_corrupt:
                 return None
-            if last_stamp is not None and packet.dts < last_stamp:
+            if may_jump and last_stamp is not None and packet.dts < last_stamp:
                 return None
             last_stamp = packet.dts
             if packet.is_discard:
@@ -108,7 +114,7 @@ def _scan(opened: Opened, index: int, start: Fraction | None) -> tuple[list[int]
             if packet.is_keyframe and _is_clean(packet, opened.stream):
                 keys.append(_Key(packet.pts, packet.dts, count))
             times.append(packet.pts)
-            reached += len(times) > index and (least is None or packet.pts >= least)
+            reached += len(times) > index and (start is None or float(packet.pts * base) >= start)
             if reached > _REORDERED_FRAMES:
                 break
     except av.error.FFmpegError:

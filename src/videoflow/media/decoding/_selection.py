@@ -18,9 +18,10 @@ class Selection:
 
     def __init__(self, options: ReadOptions) -> None:
         self._every = options.every
-        self._rate = None if options.fps is None else Fraction(options.fps)
-        self._start = _exact(options.start_seconds)
-        self._end = _exact(options.end_seconds)
+        # As it was written: 0.3 means three tenths, not the float beside it.
+        self._rate = None if options.fps is None else Fraction(str(options.fps))
+        self._start = options.start_seconds
+        self._end = options.end_seconds
         self._last_slot: int | None = None
 
     def takes(self, index: int, time: Fraction) -> bool:
@@ -30,7 +31,7 @@ class Selection:
             index: The frame's index.
             time: The frame's time in seconds.
         """
-        if self._start is not None and time < self._start:
+        if self._start is not None and float(time) < self._start:
             return False
         if self._rate is None:
             return index % self._every == 0
@@ -41,8 +42,4 @@ class Selection:
 
     def is_over(self, time: Fraction) -> bool:
         """Tell whether this frame and all after it lie behind the stretch that was asked for."""
-        return self._end is not None and time >= self._end
-
-
-def _exact(seconds: float | None) -> Fraction | None:
-    return None if seconds is None else Fraction(seconds)
+        return self._end is not None and float(time) >= self._end

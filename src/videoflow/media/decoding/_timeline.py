@@ -2,6 +2,7 @@
 
 A frame's index is its rank by presentation time among the packets of the file, so that a frame that cannot
 be decoded leaves a hole and moves no other; a reading that starts in the middle finds the same numbers.
+Where packets have only the times of decoding, as in AVI, the frames get these times in order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.stream import VideoStream
 
-_JUMP_SECONDS = Fraction(1, 2)
+    from videoflow.media.decoding._opening import TimeTraits
+
+_JUMP_SECONDS = Fraction(1, 10)
 _GAP_SECONDS = Fraction(1)
 _GAP_STEPS = 10
 _KEPT = 100
@@ -41,13 +44,19 @@ class Timeline:
         time_base: Seconds per unit of pts.
         step: Units between two frames where the file has no times.
         first_index: Index of the first frame that can come.
+        traits: What kind of times the container has.
     """
 
-    def __init__(self, source: str, time_base: Fraction, step: int, first_index: int = 0) -> None:
+    def __init__(
+        self, source: str, time_base: Fraction, step: int, first_index: int, traits: TimeTraits
+    ) -> None:
         self._source = source
         self._time_base = time_base
         self._step = step
         self._waiting: list[int] = []
+        self._lost: set[int] = set()
+        self._in_order = traits.decoding_order_only
+        self._may_jump = traits.may_jump
         self._next_index = first_index
         self._offset = 0
         self._last_stamp: int | None = None
@@ -71,11 +80,25 @@ class Timeline:
         if self._offset:
             packet.pts = None if packet.pts is None else packet.pts + self._offset
             packet.dts = None if packet.dts is None else packet.dts + self._offset
-        if packet.pts is not None and not packet.is_discard:
-            heapq.heappush(self._waiting, packet.pts)
+        if packet.pts is None and packet.dts is not None:
+            self._in_order = True
+        time = packet.dts if self._in_order else packet.pts
+        if time is not None and not packet.is_discard:
+            heapq.heappush(self._waiting, time)
+
+    def lose(self, packet: Packet[VideoStream]) -> None:
+        """Take note that a packet could not be decoded; it matters where frames have no times of their own.
+
+        Args:
+            packet: One that was admitted.
+        """
+        if packet.pts is None and packet.dts is None:
+            self.frames_missing += 1
+        elif self._in_order and packet.dts is not None:
+            self._lost.add(packet.dts)
 
     def _close_jump(self, stamp: int) -> None:
-        if self._last_stamp is None:
+        if self._last_stamp is None or not self._may_jump:
             return
         back = self._last_stamp - (stamp + self._offset)
         if back * self._time_base < _JUMP_SECONDS:
@@ -89,6 +112,9 @@ class Timeline:
         Args:
             pts: The frame's time as the decoder gave it; None where the file has no times.
         """
+        if self._in_order:
+            self._pass_over_lost()
+            pts = self._waiting[0] if self._waiting else None
         if pts is None:
             made = 0 if self._last_pts is None else self._last_pts + self._step
             if self._last_pts is None:
@@ -130,15 +156,23 @@ class Timeline:
 
     def _pass_over(self, pts: int | None) -> None:
         while self._waiting and (pts is None or self._waiting[0] < pts):
-            lost = float(heapq.heappop(self._waiting) * self._time_base)
-            index = self._next_index
-            self._next_index += 1
-            self.frames_missing += 1
-            previous = self.missing[-1] if self.missing else None
-            if previous is not None and previous.last_index == index - 1:
-                self.missing[-1] = MissingSpan(previous.first_index, index, previous.first_seconds, lost)
-            elif len(self.missing) < _KEPT:
-                self.missing.append(MissingSpan(index, index, lost, lost))
+            self._miss(heapq.heappop(self._waiting))
+
+    def _pass_over_lost(self) -> None:
+        while self._waiting and self._waiting[0] in self._lost:
+            self._lost.remove(self._waiting[0])
+            self._miss(heapq.heappop(self._waiting))
+
+    def _miss(self, pts: int) -> None:
+        lost = float(pts * self._time_base)
+        index = self._next_index
+        self._next_index += 1
+        self.frames_missing += 1
+        previous = self.missing[-1] if self.missing else None
+        if previous is not None and previous.last_index == index - 1:
+            self.missing[-1] = MissingSpan(previous.first_index, index, previous.first_seconds, lost)
+        elif len(self.missing) < _KEPT:
+            self.missing.append(MissingSpan(index, index, lost, lost))
 
     def _note_gap(self, pts: int) -> None:
         if self._last_pts is None or not self._last_step:
