@@ -28,18 +28,22 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a flow: where, why, and what to do."""
+    """One thing that is wrong with a flow: where, why, and what to do.
+
+    `code` is that of `NotYet` where the thing is right and not built yet.
+    """
 
     node: str
     cause: str
     remedy: str
+    code: str = "VF-FLOW-INVALID"
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,29 @@ class Miss:
     wanted: str
     found: str
     remedy: str
+
+
+BLOCK_FIELDS = ("cause", "where", "effect", "remedy")
+_BLOCK_GAP = " " * 8
+
+
+def format_block(code: str, message: str, fields: Mapping[str, str]) -> str:
+    """Returns an error as a block: code and message, then a line for each field that says something.
+
+    >>> print(format_block("VF-SOURCE", "a.mp4 is empty", {"cause": "0 bytes", "where": "a.mp4"}))
+    error VF-SOURCE  a.mp4 is empty
+      cause    0 bytes        a.mp4
+    """
+    shown = {label: fields.get(label, "") for label in BLOCK_FIELDS}
+    if shown["where"] and shown["cause"] and "\n" not in shown["cause"]:
+        shown["cause"] += _BLOCK_GAP + shown["where"]
+        shown["where"] = ""
+    lines = [f"error {code}  {message}"]
+    for label, text in shown.items():
+        if text:
+            indented = text.replace("\n", "\n           ")
+            lines.append(f"  {label:<8} {indented}")
+    return "\n".join(lines)
 
 
 class FlowError(Exception):
@@ -83,15 +110,8 @@ class FlowError(Exception):
 
     def block(self) -> str:
         """Returns the block that the command line prints on standard error."""
-        lines = [f"error {self.code}  {self.message}"]
-        fields = {label: getattr(self, label) for label in ("cause", "where", "effect", "remedy")}
-        if fields["where"] and fields["cause"] and "\n" not in fields["cause"]:
-            fields["cause"] += f"        {fields.pop('where')}"
-        for label, text in fields.items():
-            if text:
-                indented = text.replace("\n", "\n           ")
-                lines.append(f"  {label:<8} {indented}")
-        return "\n".join(lines)
+        fields = {label: getattr(self, label) for label in BLOCK_FIELDS}
+        return format_block(self.code, self.message, fields)
 
 
 class UsageError(FlowError):
@@ -143,9 +163,25 @@ class EmissionRefused(ValueRefused):
 
 
 class NotYet(UsageError):
-    """A thing that the design names and that is not built yet."""
+    """A thing that the design names and that is not built yet.
+
+    Raised by the compiler where nothing else is wrong with a flow; `problems` then holds all such things.
+    """
 
     code = "VF-NOT-YET"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: str = "",
+        where: str = "",
+        effect: str = "",
+        remedy: str = "",
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        super().__init__(message, cause=cause, where=where, effect=effect, remedy=remedy)
+        self.problems = tuple(problems)
 
 
 class IncompatibleProfile(UsageError):

@@ -94,6 +94,27 @@ def claim_outputs(paths: Iterable[Path], run_id: str, *, locks: Path | None = No
     return claims
 
 
+def sweep_claims(*, locks: Path | None = None, dry_run: bool = False) -> int:
+    """Removes the locks that killed runs left, and returns how many; with `dry_run` only counts them."""
+    folder = locks if locks is not None else home_folder() / "outputs"
+    stale = 0
+    for lock in folder.glob("*.lock") if folder.is_dir() else ():
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not dry_run and _is_still(lock, descriptor):
+                lock.unlink(missing_ok=True)
+            stale += 1
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+    return stale
+
+
 def _refuse_twice(paths: Sequence[Path]) -> None:
     for path in paths:
         if paths.count(path) > 1:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from videoflow.clock import RealClock
 from videoflow.engines._home import home_folder, runs_folder
-from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of
+from videoflow.engines._lost import lost_report
+from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of, sweep_claims
 from videoflow.engines._process import ProcessIdentity, is_alive, this_process
 from videoflow.errors import OutputUnwritable, UsageError
 from videoflow.graph.report import RunReport
@@ -25,12 +27,14 @@ __all__ = [
     "RunFolder",
     "RunState",
     "Supervisor",
+    "bury_lost_run",
     "claim_outputs",
     "find_run",
     "home_folder",
     "list_runs",
     "outputs_of",
     "runs_folder",
+    "sweep_claims",
     "write_atomically",
 ]
 
@@ -55,12 +59,14 @@ class Supervisor(msgspec.Struct, frozen=True, kw_only=True):
         engine: Which engine it is.
         flow_id: Name of the flow.
         started_at: ISO 8601 with zone.
+        stops_on_signal: SIGTERM asks the run to stop; otherwise it would end the process.
     """
 
     process: ProcessIdentity
     engine: str = ""
     flow_id: str = ""
     started_at: str = ""
+    stops_on_signal: bool = False
 
 
 class RunFolder:
@@ -140,6 +146,13 @@ class RunFolder:
         except (OSError, msgspec.MsgspecError):
             return None
 
+    def note_signals(self) -> None:
+        """Notes that the supervising process, which is the caller, takes SIGTERM as a request to stop."""
+        supervisor = self.supervisor()
+        if supervisor is not None:
+            noted = msgspec.structs.replace(supervisor, stops_on_signal=True)
+            write_atomically(self.supervisor_path, msgspec.json.encode(noted))
+
     def spec(self) -> FlowSpec | None:
         """Returns the flow, or None where it was not written."""
         return FlowSpec.from_json(self.spec_path.read_bytes()) if self.spec_path.exists() else None
@@ -206,6 +219,27 @@ def find_run(text: str, root: Path | None = None) -> RunFolder:
         cause=f"{len(runs)} run{'s' if len(runs) != 1 else ''} in {runs_folder(root)}",
         remedy="see `videoflow runs`; a run made with --run-dir is found with the same option",
     )
+
+
+def bury_lost_run(folder: RunFolder) -> RunReport:
+    """Writes the report of a run whose supervisor died, and removes half-written files.
+
+    Raises:
+        OutputUnwritable: The folder cannot be written.
+    """
+    report = lost_report(folder, RealClock())
+    try:
+        for part in folder.path.glob(".*.tmp"):
+            part.unlink(missing_ok=True)
+        folder.write_report(report)
+    except OSError as error:
+        raise OutputUnwritable(
+            f"run {folder.run_id} cannot be marked as failed",
+            cause=error.strerror or str(error),
+            where=str(folder.path),
+            remedy="run `videoflow gc` as the user who started the run",
+        ) from error
+    return report
 
 
 def write_atomically(path: Path, data: bytes) -> None:

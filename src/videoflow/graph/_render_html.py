@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from videoflow.errors import BLOCK_FIELDS, format_block
+
 if TYPE_CHECKING:
     from videoflow.graph.report import EdgeReport, RunReport
 
@@ -65,13 +67,10 @@ def _failure(report: "RunReport") -> str:
     failure = report.failure
     if failure is None:
         return ""
-    lines = [f"{failure.code}  {failure.message}"]
-    lines += [
-        f"  {label:<8} {text}"
-        for label in ("cause", "where", "effect", "remedy")
-        if (text := getattr(failure, label))
-    ]
-    return f'<pre style="margin:0 0 6px;white-space:pre-wrap">{escape(chr(10).join(lines))}</pre>'
+    block = format_block(
+        failure.code, failure.message, {name: getattr(failure, name) for name in BLOCK_FIELDS}
+    )
+    return f'<pre style="margin:0 0 6px;white-space:pre-wrap">{escape(block)}</pre>'
 
 
 def _edge(edge: "EdgeReport") -> tuple[object, ...]:

@@ -1,0 +1,132 @@
+"""The account of a run as tables. Used by `run-local`, at the end.
+
+It shows what stands in the report. Columns that hold nothing but zeros are left out; a ledger that does not
+close, or is unknown, is never left out.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.text import Text
+
+from videoflow.cli._console import home_short
+from videoflow.cli._table import Table
+from videoflow.cli._units import plural, show_bytes, show_milliseconds, show_seconds
+from videoflow.graph.report import EdgeReport, NodeReport, RunReport, Verdict
+
+_VERDICT_STYLES = {
+    Verdict.COMPLETE: "bold green",
+    Verdict.INCOMPLETE: "bold yellow",
+    Verdict.STOPPED: "bold cyan",
+    Verdict.STALLED: "bold red",
+    Verdict.FAILED: "bold red",
+}
+_LEDGER = {True: ("closes", "green"), False: ("does not close", "bold red"), None: ("unknown", "bold yellow")}
+_EDGE_COUNTS = ("announced", "delivered", "skipped", "dropped", "dead\nletters", "abandoned", "in\nflight")
+_NODE_COUNTS = ("items", "outputs", "errors", "dead\nletters", "restarts")
+_NODE_FIGURES = (*_NODE_COUNTS, "p50\nms", "p95\nms", "p99\nms", "busy")
+
+
+def summary_lines(report: RunReport, folder: Path, width: int | None) -> Iterator[Text]:
+    """Yields the account line by line.
+
+    Args:
+        report: Of a run that has ended.
+        folder: What the paths of outputs are relative to.
+        width: Columns to keep to, or None for lines as long as they are.
+    """
+    yield Text.assemble(
+        (report.flow_id, "bold"),
+        ": ",
+        (report.verdict.value, _VERDICT_STYLES[report.verdict]),
+        f" after {show_seconds(report.seconds)} on {report.engine}",
+    )
+    for table in (_sources(report), _edges(report), _nodes(report), _gaps(report), _results(report, folder)):
+        if table.rows:
+            yield Text("")
+            yield from table.lines(width)
+
+
+def _sources(report: RunReport) -> Table:
+    made = Table(("source", "outcome", "items", "detail"), numbers=("items",))
+    for source in report.sources:
+        good = source.outcome in ("complete", "stopped")
+        style = "green" if good else ("red" if source.required else "yellow")
+        optional = "" if source.required or good else "optional"
+        detail = "; ".join(part for part in (source.detail, optional) if part)
+        made.add((source.node, "cyan"), (source.outcome, style), str(source.items), detail)
+    return made.without_zeros("detail")
+
+
+def _edges(report: RunReport) -> Table:
+    made = Table(("edge", *_EDGE_COUNTS, "ledger"), numbers=_EDGE_COUNTS)
+    for edge in report.edges:
+        made.add(
+            (f"{edge.parent} → {edge.child}", "cyan"),
+            str(edge.announced),
+            str(edge.delivered),
+            str(sum(edge.skipped.values())),
+            (str(sum(edge.dropped.values())), "yellow"),
+            (str(edge.dead_lettered), "yellow"),
+            (str(edge.abandoned), "yellow"),
+            (str(edge.in_flight), "yellow"),
+            _LEDGER[edge.closed],
+            notes=_reasons(edge),
+        )
+    return made.without_zeros(*_EDGE_COUNTS[2:])
+
+
+def _reasons(edge: EdgeReport) -> list[str]:
+    """Returns why something was skipped or dropped, where the column does not say it."""
+    reasons = [f"{count} skipped: {cause}" for cause, count in edge.skipped.items() if cause != "skipped"]
+    reasons += [f"{count} dropped: {reason}" for reason, count in edge.dropped.items() if reason != "dropped"]
+    return [part for part in (", ".join(reasons), edge.detail) if part]
+
+
+def _nodes(report: RunReport) -> Table:
+    made = Table(("node", *_NODE_FIGURES), numbers=_NODE_FIGURES)
+    for node in report.nodes:
+        made.add((node.node, "cyan"), *_node_cells(node))
+    return made.without_zeros(*_NODE_FIGURES[1:])
+
+
+def _node_cells(node: NodeReport) -> list[str | tuple[str, str]]:
+    return [
+        str(node.items),
+        str(node.outputs),
+        (str(node.errors), "red"),
+        (str(node.dead_letters), "yellow"),
+        (str(node.restarts), "yellow"),
+        show_milliseconds(node.p50_seconds),
+        show_milliseconds(node.p95_seconds),
+        show_milliseconds(node.p99_seconds),
+        "" if node.busy_share is None else f"{node.busy_share:.0%}",
+    ]
+
+
+def _gaps(report: RunReport) -> Table:
+    made = Table(("missing or in doubt", "what", "cause"))
+    for gap in report.gaps:
+        made.add((gap.where, "yellow"), gap.what, gap.cause)
+    return made.without_zeros("cause")
+
+
+def _results(report: RunReport, folder: Path) -> Table:
+    """What the run left: values, files with their sizes, the report."""
+    made = Table(("", ""))
+    for name, value in report.values.items():
+        made.add("value", f"{name}, {plural(len(value), 'item')}" if isinstance(value, list) else name)
+    for output in report.outputs:
+        made.add("output", _output(output, folder))
+    if report.folder:
+        made.add("report", home_short(Path(report.folder) / "report.json"))
+    return made
+
+
+def _output(output: str, folder: Path) -> str:
+    if "://" in output:
+        return output
+    path = folder / output
+    if not path.exists():
+        return f"{output} (not written)"
+    return output if path.is_dir() else f"{output}, {show_bytes(path.stat().st_size)}"

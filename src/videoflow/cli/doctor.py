@@ -1,0 +1,46 @@
+"""`videoflow doctor`: what this machine has of what a run needs, and how to get the rest."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from videoflow.cli._checks import Check, Finding, every_check
+from videoflow.cli._console import columns, results
+from videoflow.cli._table import Table
+
+_MARKS = {
+    Finding.GOOD: ("ok", "green"),
+    Finding.ABSENT: ("absent", "yellow"),
+    Finding.BAD: ("BAD", "bold red"),
+}
+_ENVIRONMENT_STATUS = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+    """Look at this machine: is everything there that a run needs? Exit status 3 when something is bad."""
+    checks = list(every_check())
+    if json:
+        print(msgspec.json.format(msgspec.json.encode(checks)).decode())
+    else:
+        _print(checks)
+    if any(check.finding is Finding.BAD for check in checks):
+        raise typer.Exit(_ENVIRONMENT_STATUS)
+
+
+def _print(checks: list[Check]) -> None:
+    made = Table(("", "", ""))
+    for check in checks:
+        made.add(_MARKS[check.finding], (check.subject, "bold"), check.found, notes=_remedies(check))
+    console = results()
+    for line in made.lines(columns(console)):
+        console.print(line)
+
+
+def _remedies(check: Check) -> list[str]:
+    return [f"        {check.remedy}"] if check.remedy else []
