@@ -1,5 +1,6 @@
 """Who crosses a line is counted once, in the direction that the line's own direction gives."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def test_a_restart_at_any_frame_changes_nothing(feet: list[tuple[int, int]], cut
 def test_ups_and_downs_of_one_track_across_an_endless_line_take_turns(feet: list[Any]) -> None:
     _, events = walk(LineCounter((-10_000, 200, 10_000, 200)), *feet)
     ways = [event.data["way"] for event in events]
-    assert all(one != other for one, other in zip(ways, ways[1:], strict=False))
+    assert all(one != other for one, other in pairwise(ways))
 
 
 def test_boxes_without_tracks_are_refused_with_what_to_do() -> None:

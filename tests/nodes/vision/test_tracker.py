@@ -14,7 +14,7 @@ from videoflow.nodes.vision import Tracker
 
 
 def walker(seconds: float, *, speed: float = 60.0, start: float = 50.0, y: float = 100.0) -> list[float]:
-    """The box of somebody 40 pixels wide and 100 high, after so many seconds at a speed in pixels a second."""
+    """The box, 40 wide and 100 high, of somebody who walks at a speed in pixels a second."""
     x = start + speed * seconds
     return [x, y, x + 40, y + 100]
 
@@ -75,7 +75,9 @@ def test_lost_time_is_the_time_of_frames_even_when_frames_are_dropped() -> None:
     assert track(bench, boxes(walker(0.04)), 5.0) == [1], "the next frame, however late, is no gap in sight"
     track(bench, boxes(), 5.04)
     track(bench, boxes(), 6.2)
-    assert track(bench, boxes(walker(0.04)), 6.24) == [], "out of sight for 1.2 s: forgotten, not yet confirmed"
+    assert track(bench, boxes(walker(0.04)), 6.24) == [], (
+        "out of sight for 1.2 s: forgotten, not yet confirmed"
+    )
 
 
 def test_a_new_person_is_left_out_until_the_second_frame_and_a_flicker_gets_no_number() -> None:
@@ -120,7 +122,9 @@ def test_a_time_that_goes_back_and_a_source_without_times_lose_nobody() -> None:
 
 def test_an_empty_video_gives_empty_detections() -> None:
     bench = Bench(Tracker())
-    out = main_output(bench(Detections.empty(class_names=("person",), image_size=(640, 360)), time_seconds=0.0))
+    out = main_output(
+        bench(Detections.empty(class_names=("person",), image_size=(640, 360)), time_seconds=0.0)
+    )
     assert len(out) == 0
     assert out.class_names == ("person",)
 
@@ -142,7 +146,11 @@ def test_data_and_size_of_the_detections_stay_with_their_boxes() -> None:
     st.lists(
         st.lists(
             st.tuples(
-                st.integers(0, 500), st.integers(0, 250), st.integers(5, 150), st.integers(5, 150), st.floats(0, 1)
+                st.integers(0, 500),
+                st.integers(0, 250),
+                st.integers(5, 150),
+                st.integers(5, 150),
+                st.floats(0, 1),
             ),
             max_size=6,
         ),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Colour = tuple[int, int, int]
 Point = tuple[float, float]
 FONT = cv2.FONT_HERSHEY_SIMPLEX
-DARK: Colour = (24, 22, 20)
+DARK: Colour = (22, 22, 22)
 WHITE: Colour = (255, 255, 255)
 UP_COLOUR: Colour = (120, 220, 120)
 DOWN_COLOUR: Colour = (90, 170, 255)
@@ -64,7 +64,7 @@ class Canvas:
         left, top, right, bottom = (round(value) for value in xyxy)
         line = max(1, round(2 * self.unit))
         for ink, width in ((DARK, line + 2), (self._ink(colour), line)):
-            cv2.rectangle(self.image, (left, top), (right, bottom), ink, width, cv2.LINE_AA)
+            cv2.rectangle(self.image, (left, top), (right, bottom), ink, width, cv2.LINE_8)
 
     def label(self, xyxy: Sequence[float], text: str, colour: Colour) -> None:
         """Writes a plate above a box, or inside its upper edge when there is no room above."""

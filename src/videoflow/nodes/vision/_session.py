@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as native
 
 from videoflow.errors import ArgumentInvalid, LibraryMissing
 from videoflow.nodes.vision._decode import Boxes, decode_ssd, decode_yolo, select
@@ -19,6 +20,15 @@ from videoflow.nodes.vision._models import locate, read_facts
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 ERRORS_ONLY = 3
+LOAD_ERRORS = (
+    native.Fail,
+    native.InvalidArgument,
+    native.InvalidGraph,
+    native.InvalidProtobuf,
+    native.NoModel,
+    native.NotImplemented,
+    native.RuntimeException,
+)
 
 
 Picture = tuple[NDArray[np.uint8], str]
@@ -71,7 +81,7 @@ class Session:
         fallback = [PROVIDERS["cpu"]] if chosen != PROVIDERS["cpu"] else []
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=[chosen, *fallback])
-        except (RuntimeError, ValueError) as error:
+        except LOAD_ERRORS as error:
             raise ArgumentInvalid(
                 f"the model file {path.name} cannot be loaded", cause=str(error), remedy="check the file"
             ) from error
