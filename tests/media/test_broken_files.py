@@ -184,6 +184,6 @@ def test_stop_and_leaving_the_loop_end_as_stopped(tmp_path: Path) -> None:
     reader = VideoReader(str(tmp_path / "a.mp4"))
     abandoned = reader.frames()
     next(abandoned)
-    abandoned.close()  # type: ignore[attr-defined]
+    abandoned.close()
     assert reader.outcome is not None
     assert reader.outcome.kind == "stopped"

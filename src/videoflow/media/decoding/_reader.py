@@ -26,7 +26,7 @@ from videoflow.media.decoding._selection import Selection
 from videoflow.media.decoding._timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from av import VideoFrame
@@ -65,7 +65,7 @@ class VideoReader:
         """End the reading before its next frame; may be called from another thread."""
         self._stopping.set()
 
-    def frames(self, resume: int | None = None) -> Iterator[Frame]:
+    def frames(self, resume: int | None = None) -> Generator[Frame, None, None]:
         """Yield the frames in presentation order; afterwards `outcome` says how it ended.
 
         A resumed reading yields the same frames as an uninterrupted one: indices, times and bytes.

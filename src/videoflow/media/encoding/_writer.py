@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from videoflow.errors import ArgumentInvalid, ContractBroken, NotYet, OutputUnwritable
 from videoflow.media.encoding._finishing import WriteSummary, check_file, finish_file, summary
-from videoflow.media.encoding._fragment import FragmentEncoder, PictureSettings
+from videoflow.media.encoding._fragment import Fragment, FragmentEncoder, PictureSettings
 from videoflow.media.encoding._progress import Progress
 
 if TYPE_CHECKING:
@@ -193,19 +193,31 @@ class VideoWriter:
         # Until the last byte is written, a failure leaves a fragment that cannot be closed a second time.
         self._stage = _Stage.SPOILT
         fragment = encoder.close(reached.end_ticks - reached.last_ticks)
-        data = fragment.body if self._durable.fragments else fragment.head + fragment.body
         try:
-            with self._part.open("ab") as file:
-                file.write(data)
+            written = self._append(fragment)
         except OSError as error:
             raise self._unwritable(error) from error
         self._encoder, self._stage = None, _Stage.OPEN
         self._durable = self._reached = dataclasses.replace(
             reached,
             fragments=self._durable.fragments + 1,
-            durable_bytes=self._durable.durable_bytes + len(data),
+            durable_bytes=self._durable.durable_bytes + written,
         )
         return self._durable.frames
+
+    def _append(self, fragment: Fragment) -> int:
+        with self._part.open("a+b") as file:
+            if not self._durable.fragments:
+                return file.write(fragment.head + fragment.body)
+            file.seek(0)
+            if file.read(len(fragment.head)) != fragment.head:
+                raise OutputUnwritable(
+                    f"{self._path}: the file cannot be continued",
+                    cause=f"{self._part.name} was begun by another encoder, or by another version of av",
+                    effect=f"{self._durable.frames} frames are durable",
+                    remedy="continue with the version that began it, or run anew",
+                )
+            return file.write(fragment.body)
 
     def state(self) -> dict[str, int]:
         """Return what `resume` needs to continue after the frames that are durable now."""
