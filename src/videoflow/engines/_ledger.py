@@ -1,0 +1,143 @@
+"""The ledger at the end of a run: on every edge, announced = delivered, skipped, dropped, and so on.
+
+Used by the report. Both ends are read through the backend; an end that could not be read leaves the edge
+unknown, never closed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from videoflow.backends.coverage import Coverage, Fate, FateKind, IntervalSet, OriginRecord
+from videoflow.backends.messaging import ChannelId, SubscriptionId
+from videoflow.backends.outcomes import Known, Observation
+from videoflow.graph.report import EdgeReport
+from videoflow.planner.plan import EdgePlan, Plan, Transport
+from videoflow.worker.core.actions import InnerFate
+
+Records = Observation[tuple[OriginRecord, ...]]
+
+
+class InnerLedger:
+    """Fates on edges inside tasks, joined by union as workers report them."""
+
+    def __init__(self) -> None:
+        self._edges: dict[tuple[str, int], Coverage] = {}
+
+    def add(self, task: str, fates: Sequence[InnerFate]) -> None:
+        """Joins what one worker reported; the same fact twice changes nothing."""
+        for fate in fates:
+            coverage = self._edges.setdefault((task, fate.edge), Coverage())
+            origin = fate.origin
+            if fate.path:
+                coverage.close(origin, fate.path, fate.fate)
+            else:
+                intervals = ((origin.ordinal, fate.last),)
+                coverage.close_intervals(origin.node, origin.epoch, intervals, fate.fate)
+
+    def records(self, task: str, edge: int) -> tuple[OriginRecord, ...]:
+        """Returns what became of everything on one edge."""
+        coverage = self._edges.get((task, edge))
+        return tuple(coverage.records()) if coverage is not None else ()
+
+
+@dataclass
+class _Counts:
+    closed: dict[tuple[str, int], IntervalSet] = field(default_factory=dict)
+    fates: dict[Fate, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Statements: ordinals, or traces below a fan-out."""
+        return sum(self.fates.values())
+
+
+def count(records: Sequence[OriginRecord]) -> _Counts:
+    """Counts statements by fate."""
+    counts = _Counts()
+    coverage = Coverage()
+    coverage.merge(records)
+    for (node, epoch), found in coverage.origins.items():
+        counts.closed[node, epoch] = found.closed
+        for fate, ordinals in found.fates.items():
+            counts.fates[fate] = counts.fates.get(fate, 0) + len(ordinals)
+        for fate, items in found.deep_items.items():
+            counts.fates[fate] = counts.fates.get(fate, 0) + items
+    return counts
+
+
+def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeReport:
+    """Returns the ledger of one edge from its two ends."""
+    parent = edge.parent if edge.port == "out" else f"{edge.parent}.{edge.port}"
+    report = EdgeReport(parent=parent, child=edge.child, announced=0, transport=edge.transport.value)
+    if not isinstance(announced, Known) or not isinstance(settled, Known):
+        report.closed = None
+        report.detail = "an end of the ledger could not be read"
+        return report
+    said, done = count(announced.value), count(settled.value)
+    report.announced = said.total
+    for fate, items in done.fates.items():
+        _add(report, fate, items)
+    report.in_flight = said.total - done.total
+    report.closed = said.total == done.total and said.closed == done.closed
+    if not report.closed:
+        report.detail = _difference(said, done)
+    return report
+
+
+def _add(report: EdgeReport, fate: Fate, items: int) -> None:
+    if fate.kind is FateKind.DELIVERED:
+        report.delivered += items
+    elif fate.kind is FateKind.DEAD_LETTERED:
+        report.dead_lettered += items
+    elif fate.kind is FateKind.ABANDONED:
+        report.abandoned += items
+    else:
+        counts = report.skipped if fate.kind is FateKind.SKIPPED else report.dropped
+        label = fate.cause.value if fate.cause is not None else "skipped"
+        counts[label] = counts.get(label, 0) + items
+
+
+def _difference(said: _Counts, done: _Counts) -> str:
+    for origin in sorted(said.closed.keys() | done.closed.keys()):
+        mine, theirs = said.closed.get(origin, IntervalSet()), done.closed.get(origin, IntervalSet())
+        if mine == theirs:
+            continue
+        lost = _first_outside(mine, theirs)
+        if lost is not None:
+            return f"item {lost} of {origin[0]} was announced and not settled"
+        return f"item {_first_outside(theirs, mine)} of {origin[0]} was settled and never announced"
+    return f"{said.total} statements were announced, {done.total} settled"
+
+
+def _first_outside(whole: IntervalSet, part: IntervalSet) -> int | None:
+    for first, last in whole.intervals():
+        gaps = part.missing(first, last)
+        if gaps:
+            return gaps[0][0]
+    return None
+
+
+@dataclass(frozen=True)
+class LedgerReader:
+    """Where the two ends of every edge are read."""
+
+    plan: Plan
+    run_id: str
+    announced: Callable[[ChannelId], Records]
+    settled: Callable[[SubscriptionId], Records]
+    inner: InnerLedger
+    subscriptions: dict[tuple[str, str, str], SubscriptionId]
+    inner_edges: dict[tuple[str, str, str, int], tuple[str, int]]
+    now: float
+
+    def edges(self) -> list[EdgeReport]:
+        """Returns the ledger of every edge of the flow."""
+        return [self._edge(edge) for edge in self.plan.edges]
+
+    def _edge(self, edge: EdgePlan) -> EdgeReport:
+        if edge.transport is Transport.FUSED:
+            task, number = self.inner_edges[edge.parent, edge.port, edge.child, edge.input]
+            records: Records = Known(self.inner.records(task, number), self.now)
+            return edge_report(edge, records, records)
+        subscription = self.subscriptions[edge.reader or "", edge.parent, edge.port]
+        return edge_report(edge, self.announced(subscription.channel), self.settled(subscription))

@@ -1,0 +1,88 @@
+"""A plan as channels and subscriptions to provision, whichever backend carries them."""
+
+from collections.abc import Mapping
+
+from videoflow.backends.capabilities import Profile
+from videoflow.backends.messaging import (
+    Bounds,
+    ChannelSpec,
+    LiveSubscriptionSpec,
+    OwnerLabels,
+    ReliableSubscriptionSpec,
+    SubscriptionId,
+    SubscriptionSpec,
+)
+from videoflow.planner.plan import ChannelPlan, ChannelRef, Plan, SubscriptionPlan, TaskPlan
+from videoflow.worker import channel_id, subscription_id
+
+
+def subscriptions_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, SubscriptionPlan, SubscriptionId]]:
+    """Returns every subscription of a plan: who reads, as planned, and its name in this run."""
+    return [
+        (task, subscription, subscription_id(subscription, plan.spec.flow_id, run_id))
+        for task in plan.tasks
+        for given in task.inputs
+        for subscription in given.subscriptions
+    ]
+
+
+def channel_specs(plan: Plan, run_id: str) -> list[ChannelSpec]:
+    """Returns the channels of a plan in one run."""
+    readers = {(s.reader, s.channel): name for _, s, name in subscriptions_of(plan, run_id)}
+    return [_channel_spec(channel, plan, run_id, readers) for channel in plan.channels]
+
+
+def _channel_spec(
+    channel: ChannelPlan,
+    plan: Plan,
+    run_id: str,
+    readers: Mapping[tuple[str, ChannelRef], SubscriptionId],
+) -> ChannelSpec:
+    live = channel.ref.reliability == "live"
+    name = channel_id(channel.ref, plan.spec.flow_id, run_id)
+    return ChannelSpec(
+        channel=name,
+        profile=Profile.LIVE_LATEST if live else Profile.RELIABLE_WORK,
+        slots=channel.slots,
+        bounds=Bounds(channel.bound_items, channel.bound_bytes),
+        subscriptions=tuple(readers[reader, channel.ref] for reader in channel.readers),
+        labels=OwnerLabels(plan.spec.flow_id, run_id),
+    )
+
+
+def subscription_specs(plan: Plan, run_id: str) -> list[SubscriptionSpec]:
+    """Returns the subscriptions of a plan in one run."""
+    labels = OwnerLabels(plan.spec.flow_id, run_id)
+    return [
+        _subscription_spec(task, subscription, name, labels)
+        for task, subscription, name in subscriptions_of(plan, run_id)
+    ]
+
+
+def _subscription_spec(
+    task: TaskPlan, plan: SubscriptionPlan, name: SubscriptionId, labels: OwnerLabels
+) -> SubscriptionSpec:
+    credit = Bounds(plan.credit_items, plan.credit_bytes)
+    if plan.latest is None:
+        return ReliableSubscriptionSpec(
+            subscription=name, credit=credit, spread=plan.spread, replicas=task.replicas, labels=labels
+        )
+    return LiveSubscriptionSpec(
+        subscription=name,
+        credit=credit,
+        replicas=task.replicas,
+        latest_key=plan.latest.key,
+        capacity=plan.latest.capacity,
+        max_age_seconds=plan.latest.max_age_seconds,
+        spread=plan.spread,
+        labels=labels,
+    )
+
+
+def item_limits(plan: Plan, task: TaskPlan) -> dict[str, dict[str, int]]:
+    """Returns, per node of a task, port → the largest item in bytes, for ports that leave the task."""
+    sizes = {(channel.ref.node, channel.ref.port): channel.item_bytes for channel in plan.channels}
+    limits: dict[str, dict[str, int]] = {}
+    for output in task.outputs:
+        limits.setdefault(output.node, {})[output.port] = sizes[output.node, output.port]
+    return limits
