@@ -5,12 +5,13 @@ never cuts or folds a line there, so that what is piped can be searched.
 """
 
 import sys
-import textwrap
 from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
+
+from videoflow.cli._fold import fold
 
 _HANG = 11  # columns before the text of an error block's line
 _LEAST_COLUMNS = 50
@@ -45,7 +46,7 @@ def show_block(console: Console, block: str) -> None:
     console.print(head)
     for line in rest:
         label, text = line[:_HANG], line[_HANG:]
-        parts = [text] if width is None else _folded(text, width - _HANG)
+        parts = [text] if width is None else fold(text, width - _HANG)
         for number, part in enumerate(parts or [""]):
             console.print(Text.assemble((label if number == 0 else " " * _HANG, "dim"), part))
 
@@ -54,7 +55,3 @@ def home_short(path: Path) -> str:
     """Returns a path with `~` for the home folder, as a shell takes it."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) and path != home else str(path)
-
-
-def _folded(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)

@@ -4,12 +4,13 @@ Used by every command that lists something. It refuses to cut text: where a term
 widest column of words is folded.
 """
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 from rich.text import Text
+
+from videoflow.cli._fold import fold
 
 _GAP = "  "
 _LEAST_FOLDED = 12
@@ -91,7 +92,7 @@ class Table:
 
     def _folded(self, row: Sequence[Cell], widths: Sequence[int]) -> Iterator[Text]:
         parts = [
-            [_text(cell)] if cell_len(_text(cell)) <= widths[index] else _wrapped(_text(cell), widths[index])
+            [_text(cell)] if cell_len(_text(cell)) <= widths[index] else fold(_text(cell), widths[index])
             for index, cell in enumerate(row)
         ]
         for number in range(max(map(len, parts))):
@@ -114,14 +115,9 @@ class Table:
 
 def indented(text: str, width: int | None, *, style: str = "") -> Iterator[Text]:
     """Yields a sentence two columns in, folded to `width` columns, or as one line for None."""
-    inner = [text] if width is None else _wrapped(text, width - len(_GAP))
+    inner = [text] if width is None else fold(text, width - len(_GAP))
     for part in inner:
         yield Text(_GAP + part, style=style)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Folds between words only, so that a path can still be copied."""
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
 
 
 def _text(cell: Cell) -> str:
