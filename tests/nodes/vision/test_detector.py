@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -120,6 +121,14 @@ def test_a_gray_frame_is_taken() -> None:
     assert opened(Detector(min_confidence=0.0)).process(gray).image_size == (300, 300)
 
 
+def test_a_crop_by_reference_is_looked_at_like_a_copy_of_it() -> None:
+    detector = opened(Detector(min_confidence=0.02))
+    crop = frame_of(picture()).crop(100, 50, 250, 260)
+    copy = frame_of(crop.copy())
+    assert not crop.image.flags.c_contiguous
+    assert detector.process(crop) == detector.process(copy)
+
+
 @given(
     st.integers(1, 700),
     st.integers(1, 700),
@@ -209,6 +218,9 @@ def test_mistakes_are_found_when_the_node_is_made_and_the_nearest_name_is_given(
         Detector(min_confidence=35)
     with pytest.raises(ArgumentInvalid, match="threads cannot be 0"):
         Detector(threads=0)
+    unknown: Any = "cdua"
+    with pytest.raises(ArgumentInvalid, match="provider"):
+        Detector(provider=unknown)
     with pytest.raises(FlowError, match="classes"):
         Detector(classes="person")
 
