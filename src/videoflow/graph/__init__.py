@@ -5,8 +5,20 @@ directly. It refuses to run anything itself: engines are found by name.
 """
 
 from videoflow.graph._arguments import capture, restore
+from videoflow.graph._code import (
+    FLOW_MODULE,
+    code_reference,
+    find_factory,
+    instantiate,
+    load_flow_file,
+    resolve,
+)
+from videoflow.graph._compile import Compiled, compile_flow
 from videoflow.graph._context import Context
+from videoflow.graph._diagram import mermaid
+from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run_options
 from videoflow.graph._functions import consumer, processor, producer
+from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._node import Consumer, Node, Processor, Producer
 from videoflow.graph._options import NodeOptions
 from videoflow.graph._state import DELETED, Deleted, State
@@ -28,13 +40,17 @@ from videoflow.graph._wiring import Latest, Merged, Port, merge
 
 __all__ = [
     "DELETED",
+    "FLOW_MODULE",
     "SKIP",
     "Batch",
     "ByTime",
+    "Compiled",
     "Consumer",
     "Context",
     "Deleted",
+    "Flow",
     "Gpu",
+    "Invoker",
     "Item",
     "Last",
     "Latest",
@@ -47,14 +63,26 @@ __all__ = [
     "Producer",
     "Requirements",
     "Resources",
+    "RunKeywords",
     "Session",
     "Skip",
     "State",
     "Tumbling",
     "capture",
+    "code_reference",
+    "compile_flow",
     "consumer",
+    "failure_of",
+    "find_factory",
+    "instantiate",
+    "load_flow_file",
     "merge",
+    "mermaid",
     "processor",
     "producer",
+    "remedy_for",
+    "request_of",
+    "resolve",
     "restore",
+    "run_options",
 ]

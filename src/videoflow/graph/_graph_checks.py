@@ -1,0 +1,207 @@
+"""What can be wrong with a graph: ports that are not there, joins that never meet, groups that cannot fuse.
+
+Used by the compiler, which reports all of it at once. It needs the document alone.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from videoflow.errors import Problem
+from videoflow.graph._node_checks import later
+from videoflow.graph._options import nearest
+from videoflow.graph.spec import EdgeSpec, FlowSpec, NodeKind, NodeSpec, PortRef
+
+Scope = tuple[str, ...]
+
+
+@dataclass
+class Lineage:
+    """Where the items of each node come from; by node, in topological order.
+
+    Attributes:
+        sources: The producers that they derive from.
+        flushes: The nodes above whose flush starts items of its own.
+        scopes: The fan-out ports between the sources and the node's inputs.
+    """
+
+    sources: dict[str, frozenset[str]] = field(default_factory=dict)
+    flushes: dict[str, frozenset[str]] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+
+    def sources_of(self, edge: EdgeSpec) -> frozenset[str]:
+        """Returns the producers above an edge."""
+        return frozenset().union(*(self.sources.get(ref.node, frozenset()) for ref in edge.parents))
+
+    def flushes_of(self, edge: EdgeSpec) -> frozenset[str]:
+        """Returns the flushing nodes above an edge."""
+        return frozenset().union(*(self.flushes.get(ref.node, frozenset()) for ref in edge.parents))
+
+
+def trace_lineage(spec: FlowSpec) -> Lineage:
+    """Returns the lineage of a graph without cycles."""
+    lineage = Lineage()
+    nodes = {node.name: node for node in spec.nodes}
+    for node in spec.nodes:
+        edges = spec.inputs(node.name)
+        own = frozenset({node.name})
+        sources = frozenset().union(*(lineage.sources_of(edge) for edge in edges))
+        flushes = frozenset().union(*(lineage.flushes_of(edge) for edge in edges))
+        lineage.sources[node.name] = own if node.kind is NodeKind.PRODUCER else sources
+        lineage.flushes[node.name] = flushes | own if node.traits.flushes and node.ports else flushes
+        above = [_port_scope(nodes, lineage, ref) for edge in edges for ref in edge.parents]
+        lineage.scopes[node.name] = min(above, key=len, default=())
+    return lineage
+
+
+def check_graph(
+    spec: FlowSpec, lineage: Lineage, later_ports: Mapping[str, tuple[str, ...]]
+) -> Iterator[Problem]:
+    """Yields what is wrong with a graph without cycles.
+
+    Args:
+        spec: The graph.
+        lineage: Where its items come from.
+        later_ports: Node → ports that are named and not built yet.
+    """
+    nodes = {node.name: node for node in spec.nodes}
+    for edge in spec.edges:
+        for ref in edge.parents:
+            yield from _check_port(nodes, ref, edge, later_ports.get(ref.node, ()))
+        yield from _check_merge(nodes, edge, lineage)
+    for node in spec.nodes:
+        if len(spec.inputs(node.name)) > 1:
+            yield from _check_join(node, spec.inputs(node.name), nodes, lineage)
+    yield from _check_groups(spec)
+    yield from _check_outputs(spec)
+
+
+def _port_scope(nodes: Mapping[str, NodeSpec], lineage: Lineage, ref: PortRef) -> Scope:
+    scope = lineage.scopes.get(ref.node, ())
+    return (*scope, f"{ref.node}.{ref.port}") if ref.port in nodes[ref.node].many else scope
+
+
+def _check_port(
+    nodes: Mapping[str, NodeSpec], ref: PortRef, edge: EdgeSpec, later_ports: tuple[str, ...]
+) -> Iterator[Problem]:
+    ports = nodes[ref.node].ports
+    if ref.port in ports:
+        return
+    if ref.port in later_ports:
+        yield later(edge.child, f"the port {ref.node}.{ref.port}", f"read {ref.node} itself")
+    else:
+        yield Problem(edge.child, f"{ref.node} has no port {ref.port!r}", nearest(ref.port, ports))
+
+
+def _check_merge(nodes: Mapping[str, NodeSpec], edge: EdgeSpec, lineage: Lineage) -> Iterator[Problem]:
+    if len(edge.parents) < 2:
+        return
+    if len(set(edge.parents)) < len(edge.parents):
+        yield Problem(edge.child, f"the merged input {edge.name} names a port twice", "name it once")
+        return
+    for number, ref in enumerate(edge.parents):
+        for other in edge.parents[:number]:
+            common = lineage.sources[ref.node] & lineage.sources[other.node]
+            if common:
+                yield Problem(
+                    edge.child,
+                    f"the merged parents {other} and {ref} both derive from {_listed(common)}, "
+                    "so that two items would have one identity",
+                    "wire them as two inputs, which joins them, or read them with two nodes",
+                )
+    scopes = {_port_scope(nodes, lineage, ref) for ref in edge.parents}
+    if len(scopes) > 1:
+        yield Problem(
+            edge.child,
+            f"the merged parents {edge.name} have different numbers of items per source item",
+            "merge before the node that emits several, or read them with two nodes",
+        )
+
+
+def _check_join(
+    node: NodeSpec, edges: tuple[EdgeSpec, ...], nodes: Mapping[str, NodeSpec], lineage: Lineage
+) -> Iterator[Problem]:
+    first = edges[0]
+    for edge in edges[1:]:
+        mine, its = lineage.sources_of(first), lineage.sources_of(edge)
+        if mine != its:
+            yield Problem(
+                node.name,
+                f"its inputs {first.name} (from {_listed(mine)}) and {edge.name} (from {_listed(its)}) "
+                "have no common source to be joined by",
+                "use vf.merge or ByTime (later)",
+            )
+    fanned = {port for edge in edges for ref in edge.parents for port in _port_scope(nodes, lineage, ref)}
+    if fanned:
+        yield later(
+            node.name,
+            f"a join below {_listed(fanned)}, which emits several items per input",
+            "join above it, or emit one list",
+        )
+    if len({lineage.flushes_of(edge) for edge in edges}) > 1 and node.options.missing != "none":
+        flushing = frozenset().union(*(lineage.flushes_of(edge) for edge in edges))
+        yield Problem(
+            node.name,
+            f"what {_listed(flushing)} flushes at the end has no partner in this join",
+            'say missing="none", and it is called with None for the others',
+        )
+    if any(edge.latest for edge in edges) and not node.options.missing_chosen:
+        yield Problem(
+            node.name,
+            "one of the inputs that it joins is live, so items may be missing there",
+            'choose missing="skip" or missing="none"',
+        )
+    if node.options.replicas > 1 and node.options.partition_by is None and not node.options.ordered:
+        yield later(node.name, "a join with replicas > 1", "use replicas=1")
+
+
+def _check_groups(spec: FlowSpec) -> Iterator[Problem]:
+    groups: dict[str, list[NodeSpec]] = {}
+    for node in spec.nodes:
+        if isinstance(node.options.fuse, str) and node.options.fuse:
+            groups.setdefault(node.options.fuse, []).append(node)
+    for label, members in groups.items():
+        for name, cause, remedy in _group_faults(spec, members):
+            yield Problem(name, f"it cannot be fused as {label!r}: {cause}", remedy)
+
+
+def _group_faults(spec: FlowSpec, members: list[NodeSpec]) -> Iterator[tuple[str, str, str]]:
+    entry, names = members[0], {node.name for node in members}
+    for node in members[1:]:
+        edges = spec.inputs(node.name)
+        outside = {str(ref) for edge in edges for ref in edge.parents if ref.node not in names}
+        if outside or not edges:
+            reads = f"reads {_listed(outside)} from outside" if outside else "is a source"
+            yield (
+                node.name,
+                f"a group has one node where it begins, here {entry.name}, and {node.name} {reads}",
+                "give it another label",
+            )
+        if any(edge.latest for edge in edges) and not outside:
+            yield node.name, "an edge inside the group is live", "take .latest() away, or the label"
+        if node.options.replicas != entry.options.replicas:
+            yield (
+                node.name,
+                f"replicas={node.options.replicas}, and {entry.name} has replicas={entry.options.replicas}",
+                "give both the same number",
+            )
+        if node.options.partition_by is not None:
+            yield (
+                node.name,
+                "partition_by belongs to the node where the group begins",
+                f"set it on {entry.name}",
+            )
+
+
+def _check_outputs(spec: FlowSpec) -> Iterator[Problem]:
+    writers: dict[str, str] = {}
+    for node in spec.nodes:
+        for path in node.traits.outputs:
+            whole = os.path.normpath(os.path.join(spec.folder, path))
+            if whole in writers:
+                yield Problem(node.name, f"{writers[whole]} writes {path} too", "write to another path")
+            writers.setdefault(whole, node.name)
+
+
+def _listed(names: frozenset[str] | set[str]) -> str:
+    return ", ".join(sorted(names)) or "no source"
