@@ -16,11 +16,13 @@ from videoflow.graph._code import (
 from videoflow.graph._compile import Compiled, compile_flow
 from videoflow.graph._context import Context
 from videoflow.graph._diagram import mermaid
+from videoflow.graph._factory import FactoryParameter, call_factory, parameters, value_of
 from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run_options
 from videoflow.graph._functions import consumer, processor, producer
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._node import Consumer, Node, Processor, Producer
 from videoflow.graph._options import NodeOptions
+from videoflow.graph._parse import Unparsable, parse_bytes
 from videoflow.graph._state import DELETED, Deleted, State
 from videoflow.graph._values import (
     SKIP,
@@ -48,6 +50,7 @@ __all__ = [
     "Consumer",
     "Context",
     "Deleted",
+    "FactoryParameter",
     "Flow",
     "Gpu",
     "Invoker",
@@ -68,6 +71,8 @@ __all__ = [
     "Skip",
     "State",
     "Tumbling",
+    "Unparsable",
+    "call_factory",
     "capture",
     "code_reference",
     "compile_flow",
@@ -78,6 +83,8 @@ __all__ = [
     "load_flow_file",
     "merge",
     "mermaid",
+    "parameters",
+    "parse_bytes",
     "processor",
     "producer",
     "remedy_for",
@@ -85,4 +92,5 @@ __all__ = [
     "resolve",
     "restore",
     "run_options",
+    "value_of",
 ]
