@@ -4,7 +4,6 @@ Everything scales with the picture, so that a mark looks the same on a thumbnail
 colour from its number alone, wherever and whenever it is drawn.
 """
 
-import colorsys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,23 +18,24 @@ DARK: Colour = (22, 22, 22)
 WHITE: Colour = (255, 255, 255)
 UP_COLOUR: Colour = (120, 220, 120)
 DOWN_COLOUR: Colour = (90, 170, 255)
-GOLDEN = 0.618033988749895
+PALETTE = (
+    *(0xFF595E, 0x36BD6B, 0xE056FD, 0xC5CA30, 0x4267FF, 0xFF924C),  # 0xRRGGBB, each far from its neighbours
+    *(0x1CC8C0, 0xFF70A6, 0x8AC926, 0x9B6BFF, 0xFFCA3A, 0x59B8FF),
+)
 REFERENCE_HEIGHT = 540
 SUBPIXEL_BITS = 3
 SMOOTHING = 3
 
 
 def track_colour(track_id: int) -> Colour:
-    """Returns the blue, green and red of a track; neighbours in number are far apart in hue.
+    """Returns the blue, green and red of a track; tracks near in number are far apart in colour.
 
     Example:
         >>> track_colour(7) == track_colour(7), track_colour(7) == track_colour(8)
         (True, False)
     """
-    hue = (track_id * GOLDEN) % 1.0
-    strength, light = (0.72, 1.0) if track_id % 2 else (0.92, 0.88)
-    red, green, blue = colorsys.hsv_to_rgb(hue, strength, light)
-    return round(blue * 255), round(green * 255), round(red * 255)
+    code = PALETTE[track_id % len(PALETTE)]
+    return code & 255, code >> 8 & 255, code >> 16
 
 
 @dataclass(frozen=True)
