@@ -20,10 +20,12 @@ from videoflow.graph._factory import FactoryParameter, call_factory, parameters,
 from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run_options
 from videoflow.graph._functions import consumer, processor, producer
 from videoflow.graph._invoke import Invoker, remedy_for
+from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
 from videoflow.graph._options import NodeOptions
 from videoflow.graph._parse import Unparsable, parse_bytes
 from videoflow.graph._state import DELETED, Deleted, State
+from videoflow.graph._traits import is_stateful
 from videoflow.graph._values import (
     SKIP,
     Batch,
@@ -68,6 +70,7 @@ __all__ = [
     "Resources",
     "RunKeywords",
     "Session",
+    "Shape",
     "Skip",
     "State",
     "Tumbling",
@@ -80,6 +83,7 @@ __all__ = [
     "failure_of",
     "find_factory",
     "instantiate",
+    "is_stateful",
     "load_flow_file",
     "merge",
     "mermaid",
@@ -92,5 +96,6 @@ __all__ = [
     "resolve",
     "restore",
     "run_options",
+    "shape_of",
     "value_of",
 ]

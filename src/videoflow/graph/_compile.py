@@ -10,7 +10,7 @@ import msgspec
 
 from videoflow.errors import FlowInvalid, NotYet, Problem
 from videoflow.graph._code import code_reference
-from videoflow.graph._graph_checks import check_graph, trace_lineage
+from videoflow.graph._graph_checks import check_graph, check_watched, trace_lineage
 from videoflow.graph._naming import NAME, names_of
 from videoflow.graph._node import Node
 from videoflow.graph._node_checks import check_node
@@ -38,6 +38,15 @@ class Compiled:
             if node is port.node:
                 return PortRef(node=name, port=port.name)
         return None
+
+    def refuse_unwatchable(self, watched: Sequence[PortRef]) -> None:
+        """Refuses ports that cannot be watched together.
+
+        Raises:
+            FlowInvalid: They have no common source, or different numbers of items per source item.
+            NotYet: They are below a node that emits several items.
+        """
+        _raise_all(list(check_watched(self.spec, trace_lineage(self.spec), watched)))
 
 
 def compile_flow(ends: Sequence[Node], flow_id: str, folder: str, *, watching: bool = False) -> Compiled:

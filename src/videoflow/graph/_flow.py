@@ -134,6 +134,7 @@ class Flow:
         parsed = run_options(options)
         compiled = self._compiled(tuple(port.node for port in watched))
         refs = tuple(_reference(compiled, port) for port in watched)
+        compiled.refuse_unwatchable(refs)
         return _watching(engine, request_of(compiled, parsed, refs))
 
     def mermaid(self) -> str:

@@ -4,13 +4,13 @@ Used by the compiler, which reports all of it at once. It needs the document alo
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from videoflow.errors import Problem
 from videoflow.graph._node_checks import later
 from videoflow.graph._options import nearest
-from videoflow.graph.spec import EdgeSpec, FlowSpec, NodeKind, NodeSpec, PortRef
+from videoflow.graph.spec import CodeKind, EdgeSpec, FlowSpec, NodeKind, NodeSpec, OptionsSpec, PortRef
 
 Scope = tuple[str, ...]
 
@@ -71,7 +71,7 @@ def check_graph(
         yield from _check_merge(nodes, edge, lineage)
     for node in spec.nodes:
         if len(spec.inputs(node.name)) > 1:
-            yield from _check_join(node, spec.inputs(node.name), nodes, lineage)
+            yield from check_join(node, spec.inputs(node.name), nodes, lineage)
     yield from _check_groups(spec)
     yield from _check_outputs(spec)
 
@@ -118,9 +118,10 @@ def _check_merge(nodes: Mapping[str, NodeSpec], edge: EdgeSpec, lineage: Lineage
         )
 
 
-def _check_join(
+def check_join(
     node: NodeSpec, edges: tuple[EdgeSpec, ...], nodes: Mapping[str, NodeSpec], lineage: Lineage
 ) -> Iterator[Problem]:
+    """Yields why several inputs cannot be joined by trace."""
     first = edges[0]
     for edge in edges[1:]:
         mine, its = lineage.sources_of(first), lineage.sources_of(edge)
@@ -153,6 +154,22 @@ def _check_join(
         )
     if node.options.replicas > 1 and node.options.partition_by is None and not node.options.ordered:
         yield later(node.name, "a join with replicas > 1", "use replicas=1")
+
+
+def check_watched(spec: FlowSpec, lineage: Lineage, watched: Sequence[PortRef]) -> Iterator[Problem]:
+    """Yields why several ports cannot be watched trace by trace; they meet as in a join."""
+    if len(watched) < 2:
+        return
+    eye = NodeSpec(
+        name="watch",
+        kind=NodeKind.CONSUMER,
+        code=CodeKind.MODULE,
+        module="",
+        qualname="",
+        options=OptionsSpec(missing="none", missing_chosen=True),
+    )
+    edges = tuple(EdgeSpec(child=eye.name, input=n, parents=(port,)) for n, port in enumerate(watched))
+    yield from check_join(eye, edges, {node.name: node for node in spec.nodes}, lineage)
 
 
 def _check_groups(spec: FlowSpec) -> Iterator[Problem]:

@@ -34,7 +34,7 @@ class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the parts of a spec."""
 
 
-class PortRef(Struct, kw_only=True):
+class PortRef(Struct, frozen=True, kw_only=True):
     """An output port of a node."""
 
     node: str
@@ -44,7 +44,7 @@ class PortRef(Struct, kw_only=True):
         return self.node if self.port == "out" else f"{self.node}.{self.port}"
 
 
-class LatestSpec(Struct, kw_only=True):
+class LatestSpec(Struct, frozen=True, kw_only=True):
     """A live edge: when the child is behind, the oldest item of the same key is dropped."""
 
     key: str | None = None
@@ -52,7 +52,7 @@ class LatestSpec(Struct, kw_only=True):
     capacity: int = 1
 
 
-class EdgeSpec(Struct, kw_only=True):
+class EdgeSpec(Struct, frozen=True, kw_only=True):
     """One input of a node: what it reads.
 
     Attributes:
@@ -73,7 +73,7 @@ class EdgeSpec(Struct, kw_only=True):
         return "+".join(str(parent) for parent in self.parents)
 
 
-class BatchSpec(Struct, kw_only=True):
+class BatchSpec(Struct, frozen=True, kw_only=True):
     """How a node's inputs are batched."""
 
     max_items: int
@@ -81,7 +81,7 @@ class BatchSpec(Struct, kw_only=True):
     group_by: Literal["shape"] | None = None
 
 
-class ResourcesSpec(Struct, kw_only=True):
+class ResourcesSpec(Struct, frozen=True, kw_only=True):
     """What one replica needs."""
 
     cpus: float = 1.0
@@ -90,7 +90,7 @@ class ResourcesSpec(Struct, kw_only=True):
     gpu_memory_bytes: int | None = None
 
 
-class OptionsSpec(Struct, kw_only=True):
+class OptionsSpec(Struct, frozen=True, kw_only=True):
     """The options of a node, resolved: `ordered` and `missing` hold what applies."""
 
     replicas: int = 1
@@ -109,7 +109,7 @@ class OptionsSpec(Struct, kw_only=True):
     image: str | None = None
 
 
-class TraitsSpec(Struct, kw_only=True):
+class TraitsSpec(Struct, frozen=True, kw_only=True):
     """What a node's class is able to do, read from the class.
 
     Attributes:
@@ -141,7 +141,7 @@ class TraitsSpec(Struct, kw_only=True):
     outputs: tuple[str, ...] = ()
 
 
-class NodeSpec(Struct, kw_only=True):
+class NodeSpec(Struct, frozen=True, kw_only=True):
     """One node.
 
     Attributes:
@@ -171,7 +171,7 @@ class NodeSpec(Struct, kw_only=True):
     scope: tuple[str, ...] = ()
 
 
-class FlowSpec(Struct, kw_only=True):
+class FlowSpec(Struct, frozen=True, kw_only=True):
     """A whole flow.
 
     Attributes:

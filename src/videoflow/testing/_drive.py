@@ -1,0 +1,156 @@
+"""`drive`: one node by itself, as a worker would run it, without a flow.
+
+Used in tests of nodes, and in notebooks to try one. It refuses what a run would refuse of a single node:
+values that no edge carries, outputs that the ports do not allow, checkpoints that do not add up.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from videoflow import wire
+from videoflow.errors import EmissionRefused, UsageError
+from videoflow.graph import Consumer, Context, Invoker, Node, Out, Producer, State, is_stateful, shape_of
+from videoflow.wire import Value
+
+T = TypeVar("T")
+SECONDS_PER_INPUT = 0.04
+
+
+def drive(
+    node: Node, inputs: Iterable[Any], port: str = "out", *, seconds_per_input: float = SECONDS_PER_INPUT
+) -> list[Any]:
+    """Opens a node, gives it the inputs, flushes and closes it, and returns what it made on a port.
+
+    The context is a made-up one: `ctx.time_seconds` is that of the first value where it has one, else a clock
+    that moves by `seconds_per_input`; `ctx.state` is kept between the inputs. Arrays come in read-only.
+
+    Args:
+        node: A node; it may be wired or not, and is not used up.
+        inputs: One value per input; for a node with several inputs a tuple of them. For a producer nothing.
+        port: Whose outputs to return; a node without the port `out` is asked for its first.
+        seconds_per_input: Steps of the clock.
+
+    Returns:
+        The outputs in order, skips left out; nothing for a consumer.
+
+    Raises:
+        UsageError: The node has no such port, or inputs were given to a producer.
+        EmissionRefused: Outputs or checkpoints that a run would refuse.
+        ValueRefused: A value that no edge carries.
+
+    Example:
+        >>> import videoflow as vf
+        >>> @vf.processor
+        ... def double(number):
+        ...     return vf.SKIP if number < 0 else 2 * number
+        >>> drive(double(), [1, -1, 3])
+        [2, 6]
+    """
+    wanted = _port(node, port)
+    run = _Driven(node)
+    values = list(inputs)
+    if isinstance(node, Producer) and values:
+        raise UsageError(f"{node!r} takes no inputs", remedy="write drive(node, [])")
+    made: list[Out] = []
+    try:
+        run.attempt(lambda: run.invoker.open(run.context))
+        if isinstance(node, Producer):
+            made += run.produced()
+        for number, value in enumerate(values):
+            made += run.called(value, number * seconds_per_input)
+        run.settle(final=True)
+        made += run.attempt(lambda: run.invoker.flush(run.context))
+    finally:
+        run.invoker.close()
+    return [wire.freeze(out.value) for out in made if out.port == wanted]
+
+
+class _Driven:
+    """A node in the middle of being driven."""
+
+    def __init__(self, node: Node) -> None:
+        self.invoker = Invoker(node)
+        self.context = Context(
+            node=self.invoker.name,
+            task=self.invoker.name,
+            run_id="drive",
+            logger=logging.getLogger(f"videoflow.node.{self.invoker.name}"),
+            keyed_state=State({}, wire.freeze) if is_stateful(node) else None,
+        )
+        self._node = node
+        self._unsettled = 0
+
+    def attempt(self, call: Callable[[], T]) -> T:
+        """Calls user code; what it changed of its state is kept only when it returns."""
+        state = self.context.keyed_state
+        if state is not None:
+            state.begin()
+        result = call()
+        if state is not None:
+            state.keep()
+        return result
+
+    def produced(self) -> list[Out]:
+        """Returns what a producer makes on all ports."""
+        items = self.invoker.items(None, self.context)
+        return [out for item in items for out in self.invoker.outputs_of(item)]
+
+    def called(self, value: Value, seconds: float) -> Sequence[Out]:
+        """Returns what one input makes on all ports."""
+        parts = self._parts(value)
+        times = (getattr(part, "time_seconds", None) for part in parts)
+        self.context.time_seconds = next((time for time in times if time is not None), seconds)
+        made: Sequence[Out] = ()
+        if isinstance(self._node, Consumer):
+            self.attempt(lambda: self.invoker.consume(parts, self.context))
+        else:
+            made = self.attempt(lambda: self.invoker.call(parts, self.context))
+        self._unsettled += 1
+        self.settle(final=False)
+        return made
+
+    def settle(self, *, final: bool) -> None:
+        """Asks for a checkpoint, and checks that the counts add up."""
+        if not hasattr(self._node, "checkpoint"):
+            return
+        self.context.draining = final
+        durable = self.attempt(lambda: self.invoker.checkpoint(self.context)) or 0
+        if durable > self._unsettled:
+            raise self._miscounted(f"said that {durable} inputs are durable, of {self._unsettled} unsettled")
+        self._unsettled -= durable
+        if self._unsettled > self._node.holds_items:
+            raise self._miscounted(
+                f"keeps {self._unsettled} inputs, and holds_items = {self._node.holds_items}"
+            )
+        if final and self._unsettled:
+            raise self._miscounted(f"left {self._unsettled} inputs unsettled at the end (ctx.draining)")
+
+    def _miscounted(self, what: str) -> EmissionRefused:
+        return EmissionRefused(
+            f"node {self.invoker.name}: checkpoint {what}",
+            remedy="return how many of the oldest unsettled inputs are durable now",
+        )
+
+    def _parts(self, value: Value) -> tuple[Any, ...]:
+        several = isinstance(value, tuple) and self._takes_several(value)
+        parts = value if several else (value,)
+        return tuple(wire.freeze(part) for part in parts)
+
+    def _takes_several(self, value: tuple[Any, ...]) -> bool:
+        inputs = self._node._videoflow_record.inputs
+        if inputs is not None:
+            return len(inputs) > 1
+        main: Any = getattr(self._node, "consume" if isinstance(self._node, Consumer) else "process")
+        shape = shape_of(main)
+        return shape.least > 1 or (shape.most != 1 and len(value) > 1)
+
+
+def _port(node: Node, port: str) -> str:
+    if not node.ports:
+        return ""
+    if port in node.ports:
+        return port
+    if port == "out":
+        return node.ports[0]
+    raise UsageError(f"{node!r} has no port {port!r}", remedy=f"ports are {', '.join(node.ports)}")
