@@ -16,7 +16,7 @@ from videoflow import wire
 from videoflow.errors import FlowError, ValueRefused
 from videoflow.graph import Invoker, Out, remedy_for
 from videoflow.wire import Value
-from videoflow.worker.core._actions import Disposition, Failure
+from videoflow.worker.core.actions import Disposition, Failure
 
 T = TypeVar("T")
 Outputs = list[tuple[str, Value, str | None]]

@@ -10,7 +10,7 @@ from typing import Protocol
 from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.clock import Signal
 from videoflow.worker._figures import TaskFigures
-from videoflow.worker.core._actions import InnerFate
+from videoflow.worker.core.actions import InnerFate
 
 
 class RunControl:

@@ -19,7 +19,7 @@ from videoflow.worker._calls import frozen, guarded
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker.core import NodeProgram, TaskProgram
-from videoflow.worker.core._actions import (
+from videoflow.worker.core.actions import (
     Disposition,
     Element,
     Failure,

@@ -24,7 +24,7 @@ from videoflow.backends.payload import (
 from videoflow.backends.runtime import OutboxEntry
 from videoflow.clock import Clock
 from videoflow.errors import ValueRefused
-from videoflow.worker.core._actions import Disposition, Failure, Publication
+from videoflow.worker.core.actions import Disposition, Failure, Publication
 
 _ROOM_SECONDS = 0.25
 _READ_ATTEMPTS = 5

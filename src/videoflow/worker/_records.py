@@ -6,7 +6,7 @@ from videoflow.errors import ValueRefused
 from videoflow.ids import hash_id
 from videoflow.worker._calls import size_bytes
 from videoflow.worker.core import TaskProgram
-from videoflow.worker.core._actions import PutAside
+from videoflow.worker.core.actions import PutAside
 
 MEMBER_BUDGET_BYTES = 64 * 1024 * 1024
 

@@ -41,7 +41,7 @@ from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import PayloadFull, Payloads
 from videoflow.worker._records import dead_letter
 from videoflow.worker.core import ReaderCore, SourceCore, Start, TaskProgram, first_failure, make_core
-from videoflow.worker.core import _actions as a
+from videoflow.worker.core import actions as a
 
 _STORE_SECONDS = 30.0
 _WAIT_SECONDS = 0.5

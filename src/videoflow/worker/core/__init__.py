@@ -1,12 +1,12 @@
 """The pure core of a worker: what one replica of a task does, as a generator of actions."""
 
 from videoflow.planner.plan import InputMode
-from videoflow.worker.core import _actions as actions
-from videoflow.worker.core._actions import Action, Answer, WorkerFatal
+from videoflow.worker.core import actions as actions
 from videoflow.worker.core._core import ReaderCore, Start
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
 from videoflow.worker.core._walk import first_failure
+from videoflow.worker.core.actions import Action, Answer, WorkerFatal
 
 
 def make_core(start: Start) -> ReaderCore | SourceCore:

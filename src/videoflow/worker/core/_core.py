@@ -28,7 +28,11 @@ from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, Settle
 from videoflow.backends.runtime import CommitOutcome, Committed
 from videoflow.ids import hash_id
 from videoflow.planner.plan import CommitOrder, InputMode
-from videoflow.worker.core._actions import (
+from videoflow.worker.core._order import CursorRecord, Group, Held, OrderedInputs, positions_of
+from videoflow.worker.core._pending import HeldInput, Holding, Pending
+from videoflow.worker.core._program import TaskProgram
+from videoflow.worker.core._walk import Outcome, RunAborted, Walk, join
+from videoflow.worker.core.actions import (
     Action,
     Checkpoint,
     Commit,
@@ -46,10 +50,6 @@ from videoflow.worker.core._actions import (
     Terminate,
     WorkerFatal,
 )
-from videoflow.worker.core._order import CursorRecord, Group, Held, OrderedInputs, positions_of
-from videoflow.worker.core._pending import HeldInput, Holding, Pending
-from videoflow.worker.core._program import TaskProgram
-from videoflow.worker.core._walk import Outcome, RunAborted, Walk, join
 
 Steps = Generator[Action, Any, Any]
 CONCLUDE_INPUTS = 32
@@ -403,7 +403,7 @@ def element_of(run_id: str, group: Group, held: Held) -> Element:
     envelope = held.delivery.envelope
     skip = envelope.kind is Kind.SKIP
     input_id = envelope.publication_id
-    if skip and not group.path:
+    if skip and envelope.intervals not in ((), ((group.origin.ordinal, group.last),)):
         input_id = hash_id(run_id, "skip", *group.origin, group.last, envelope.publication_id)
     return Element(
         input_id,

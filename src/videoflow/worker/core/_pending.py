@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from videoflow.backends.messaging import DeliveryToken, Settlement
-from videoflow.worker.core._actions import InnerFate, Publication
+from videoflow.worker.core.actions import InnerFate, Publication
 
 Settlements = list[tuple[DeliveryToken, Settlement]]
 

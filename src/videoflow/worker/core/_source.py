@@ -12,7 +12,10 @@ from videoflow.backends.coverage import Cause, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
-from videoflow.worker.core._actions import (
+from videoflow.worker.core._core import Concluding, Start
+from videoflow.worker.core._pending import Pending
+from videoflow.worker.core._walk import RunAborted, first_failure
+from videoflow.worker.core.actions import (
     Action,
     Announced,
     Commit,
@@ -27,9 +30,6 @@ from videoflow.worker.core._actions import (
     SourceEnded,
     Terminate,
 )
-from videoflow.worker.core._core import Concluding, Start
-from videoflow.worker.core._pending import Pending
-from videoflow.worker.core._walk import RunAborted, first_failure
 
 Steps = Generator[Action, Any, Any]
 _COMMIT_ITEMS = 64

@@ -13,7 +13,8 @@ from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin, grav
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
 from videoflow.backends.runtime import FirstFailure
 from videoflow.ids import hash_id
-from videoflow.worker.core._actions import (
+from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
+from videoflow.worker.core.actions import (
     Action,
     Attempts,
     Call,
@@ -28,7 +29,6 @@ from videoflow.worker.core._actions import (
     RecordStarted,
     Returned,
 )
-from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
 
 Steps = Generator[Action, Any, Any]
 _FIRST_PAUSE_SECONDS = 0.1
