@@ -48,7 +48,11 @@ class EncodedValue(msgspec.Struct, frozen=True):
 
 
 def encode_value(
-    value: Value, store_array: StoreArray | None = None, inline_bytes: int = INLINE_BYTES
+    value: Value,
+    store_array: StoreArray | None = None,
+    inline_bytes: int = INLINE_BYTES,
+    *,
+    forward: bool = True,
 ) -> EncodedValue:
     """Returns a frozen value as bytes; equal values give equal bytes, references apart.
 
@@ -58,6 +62,8 @@ def encode_value(
             and with its index in the value; returns where they are. Arrays that lie in a payload already
             are sent as views of it, without a call. None: every array is part of the body.
         inline_bytes: Smaller arrays are part of the body.
+        forward: False: arrays that lie in a payload already are stored again, for stores that forward no
+            references.
 
     Raises:
         ValueRefused: The value was not frozen. What `store_array` raises passes through.
@@ -65,14 +71,15 @@ def encode_value(
     if type(value) in _PLAIN:
         body = _encoder.encode(value)
         return EncodedValue(body, (), len(body))
-    packer = _Packer(store_array, inline_bytes)
+    packer = _Packer(store_array, inline_bytes, forward=forward)
     body = _encoder.encode(packer.pack(value))
     payloads = tuple(packer.payloads)
     return EncodedValue(body, payloads, len(body) + sum(ref.size_bytes for ref in payloads))
 
 
 class _Packer:
-    def __init__(self, store_array: StoreArray | None, inline_bytes: int) -> None:
+    def __init__(self, store_array: StoreArray | None, inline_bytes: int, *, forward: bool) -> None:
+        self.forward = forward
         self.store_array = store_array
         self.inline_bytes = inline_bytes
         self.payloads: dict[PayloadRef, int] = {}
@@ -102,7 +109,7 @@ class _Packer:
             return _extension(_ARRAY, [dtype_text(array.dtype), list(array.shape), data])
         view = self.views.get(id(array))
         if view is None:
-            stored = stored_object(array)
+            stored = stored_object(array) if self.forward else None
             view = view_of(array, stored) if stored is not None else None
             if view is None:
                 view = self._stored(array, self.store_array)

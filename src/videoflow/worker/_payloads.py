@@ -46,6 +46,7 @@ class Payloads:
     def __init__(self, store: PayloadStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._forward = store.capabilities().forwards_references
         self._fresh: dict[str, wire.EncodedValue] = {}
 
     def encode(self, publication: Publication) -> None:
@@ -79,7 +80,7 @@ class Payloads:
             return ref
 
         try:
-            encoded = wire.encode_value(value, store_array)
+            encoded = wire.encode_value(value, store_array, forward=self._forward)
         except PayloadFull:
             self._release(made, publication_id)
             raise
