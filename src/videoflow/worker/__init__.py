@@ -1,6 +1,7 @@
 """One task process: a pure core in an I/O shell."""
 
 from videoflow.worker._control import Reporter, RunControl
+from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._shell import Backends, Job, Shell, channel_id, subscription_id
@@ -17,6 +18,7 @@ __all__ = [
     "TaskNodes",
     "WorkerFatal",
     "channel_id",
+    "ended_badly",
     "make_program",
     "subscription_id",
 ]

@@ -68,6 +68,7 @@ class TaskFigures:
     Attributes:
         nodes: By node.
         steps: Counts every action of the core: it stands still only while the worker waits or hangs.
+        concluded: Settlements, and publications that were new: what no death takes back.
         records: Started records of suspects, which count as progress.
         waiting: Whether it waits for input.
         calling: Node in whose code it is, since when (monotonic seconds), or None.
@@ -75,6 +76,7 @@ class TaskFigures:
 
     nodes: Mapping[str, NodeFigures]
     steps: int = 0
+    concluded: int = 0
     records: int = 0
     waiting: bool = False
     calling: tuple[str, float] | None = None

@@ -30,6 +30,7 @@ from videoflow.backends.outcomes import (
     PublicationOutcome,
     Rejected,
     RejectReason,
+    SettleConfirmed,
 )
 from videoflow.backends.payload import PayloadStore
 from videoflow.backends.runtime import CommitOutcome, Desired, FlowRuntime, OutboxEntry, TaskCommit
@@ -310,7 +311,9 @@ class Shell:
         handles = self._messaging.begin_publish(envelopes, deadline=deadline)
         faults.reach(barrier)
         outcomes = self._messaging.outcomes(handles, deadline=deadline)
-        self._nodes.figures.steps += sum(isinstance(outcome, Accepted) for outcome in outcomes)
+        accepted = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
+        self._nodes.figures.steps += len(accepted)
+        self._nodes.figures.concluded += sum(not outcome.duplicate for outcome in accepted)
         if self._control.quit:
             raise Quit
         return outcomes
@@ -371,6 +374,7 @@ class Shell:
         outcomes = self._messaging.settlements(handles, deadline=self._deadline())
         faults.reach("release.before")
         self._nodes.figures.steps += len(outcomes)
+        self._nodes.figures.concluded += sum(isinstance(outcome, SettleConfirmed) for outcome in outcomes)
         return outcomes
 
     # Failure ----------------------------------------------------------------------------------
