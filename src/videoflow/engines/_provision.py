@@ -13,7 +13,9 @@ from videoflow.backends.messaging import (
     SubscriptionSpec,
 )
 from videoflow.planner.plan import ChannelPlan, ChannelRef, Plan, SubscriptionPlan, TaskPlan
-from videoflow.worker import channel_id, subscription_id
+from videoflow.worker import channel_id, item_limits, subscription_id
+
+__all__ = ["channel_specs", "item_limits", "subscription_specs", "subscriptions_of"]
 
 
 def subscriptions_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, SubscriptionPlan, SubscriptionId]]:
@@ -77,12 +79,3 @@ def _subscription_spec(
         spread=plan.spread,
         labels=labels,
     )
-
-
-def item_limits(plan: Plan, task: TaskPlan) -> dict[str, dict[str, int]]:
-    """Returns, per node of a task, port → the largest item in bytes, for ports that leave the task."""
-    sizes = {(channel.ref.node, channel.ref.port): channel.item_bytes for channel in plan.channels}
-    limits: dict[str, dict[str, int]] = {}
-    for output in task.outputs:
-        limits.setdefault(output.node, {})[output.port] = sizes[output.node, output.port]
-    return limits

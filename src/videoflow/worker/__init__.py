@@ -3,6 +3,7 @@
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
+from videoflow.worker._limits import item_limits
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._shell import Backends, Job, Shell, channel_id, subscription_id
 from videoflow.worker.core import WorkerFatal, make_program
@@ -19,6 +20,7 @@ __all__ = [
     "WorkerFatal",
     "channel_id",
     "ended_badly",
+    "item_limits",
     "make_program",
     "subscription_id",
 ]
