@@ -54,7 +54,7 @@ class Envelope(msgspec.Struct, frozen=True):
         low: No later ordinal of this origin has an earlier event time (rule 19), or None.
         key: Partition or latest key, or "".
         source: Name of the source that the item comes from, or "".
-        headers: Small strings of the worker's own.
+        headers: (name, text): the attributes by which live readers tell items apart, by publisher.
         body: The encoded value, without its large arrays.
         payloads: The objects that the body refers to, by index.
         size_bytes: Body and payloads together, which is what credits count.

@@ -71,7 +71,7 @@ class LiveSubscriptionSpec(msgspec.Struct, frozen=True, kw_only=True):
         credit: As for a reliable subscription.
         replicas: How many processes share it.
         latest_key: `source`, `key`, an attribute, or None: all items have one key. The envelope's `key` or
-            `source` field is what is compared.
+            `source` field is compared, for an attribute its header of that name.
         capacity: Items kept per key that are not yet leased.
         max_age_seconds: Nothing that arrived longer ago is handed out, or None.
         labels: Whose it is.

@@ -52,6 +52,7 @@ class TaskProgram:
         channels: What the task writes, by number.
         subscriptions: What it reads: (input position, subscription), by number.
         inner_edges: (parent, port, child, input) by number, for the ledger.
+        live_keys: Per channel: attributes of its items that live readers tell them apart by.
     """
 
     run_id: str
@@ -60,6 +61,7 @@ class TaskProgram:
     channels: tuple[ChannelRef, ...]
     subscriptions: tuple[tuple[int, SubscriptionPlan], ...]
     inner_edges: tuple[tuple[str, str, str, int], ...]
+    live_keys: tuple[tuple[str, ...], ...] = ()
 
     @property
     def entry(self) -> NodeProgram:
@@ -90,7 +92,19 @@ def make_program(plan: Plan, task: TaskPlan, run_id: str) -> TaskProgram:
     edges: list[tuple[str, str, str, int]] = []
     nodes = [_node_program(plan, task, name, numbers, edges) for name in task.nodes]
     subscriptions = tuple((given.index, s) for given in task.inputs for s in given.subscriptions)
-    return TaskProgram(run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges))
+    live_keys = tuple(_live_keys(plan, channel) for channel in channels)
+    return TaskProgram(run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys)
+
+
+def _live_keys(plan: Plan, channel: ChannelRef) -> tuple[str, ...]:
+    keys = {
+        subscription.latest.key
+        for task in plan.tasks
+        for given in task.inputs
+        for subscription in given.subscriptions
+        if subscription.latest is not None and subscription.channel == channel
+    }
+    return tuple(sorted(key for key in keys if key is not None and key not in ("key", "source")))
 
 
 def _node_program(

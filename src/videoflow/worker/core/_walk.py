@@ -257,8 +257,13 @@ class Walk:
             low=element.low,
             key=element.key,
             source=element.source,
+            headers=() if skip else self._live_headers(channel, element.values[0]),
         )
         return Publication(channel, envelope, None if skip else element.values[0])
+
+    def _live_headers(self, channel: int, value: object) -> tuple[tuple[str, str], ...]:
+        keys = self._program.live_keys
+        return tuple((key, str(getattr(value, key, ""))) for key in keys[channel]) if keys else ()
 
 
 def join(
