@@ -4,7 +4,9 @@ Used by every backend and by the worker's shell. Deadlines are monotonic seconds
 use. It refuses to sleep: whoever waits, waits for something.
 """
 
+import contextlib
 import os
+import queue
 import select
 import threading
 import time
@@ -29,26 +31,31 @@ class Waitable(Protocol):
 
 
 class Waker:
-    """Wakes one waiting thread, from any thread, with or without descriptors to poll."""
+    """Wakes one waiting thread, from any thread, with or without descriptors to poll.
+
+    `wake` takes no lock, so that a destructor may call it, whatever its thread holds.
+    """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pipe: tuple[int, int] | None = None
 
     def wake(self) -> None:
         """Wakes the thread, or lets its next wait return at once."""
-        self._event.set()
+        self._woken.put(None)
         if self._pipe is not None:
-            os.write(self._pipe[1], b"x")
+            with contextlib.suppress(BlockingIOError):  # so full that it is readable anyway
+                os.write(self._pipe[1], b"x")
 
     def wait(self, descriptors: Sequence[int], seconds: float | None) -> None:
         """Waits until woken, until a descriptor is readable, or for so many seconds."""
         if not descriptors:
-            self._event.wait(seconds)
+            with contextlib.suppress(queue.Empty):
+                self._woken.get(timeout=seconds)
         else:
             if self._pipe is None:
                 self._pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-            if self._event.is_set():
+            if not self._woken.empty():
                 seconds = 0.0
             poll = select.poll()
             for descriptor in (*descriptors, self._pipe[0]):
@@ -56,7 +63,9 @@ class Waker:
             ready = poll.poll(None if seconds is None else max(0.0, seconds) * 1000)
             if any(descriptor == self._pipe[0] for descriptor, _ in ready):
                 os.read(self._pipe[0], 4096)
-        self._event.clear()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._woken.get_nowait()
 
     def __del__(self) -> None:
         if self._pipe is not None:
@@ -69,7 +78,7 @@ class Signal:
 
     def __init__(self, probe: Callable[[], bool]) -> None:
         self._probe = probe
-        self._wakers: set[Waker] = set()
+        self._wakers: frozenset[Waker] = frozenset()
         self._lock = threading.Lock()
 
     def ready(self) -> bool:
@@ -81,23 +90,19 @@ class Signal:
         return None
 
     def notify(self) -> None:
-        """Wakes all who wait for this signal; they look at the predicate themselves."""
-        if not self._wakers:
-            return
-        with self._lock:
-            wakers = tuple(self._wakers)
-        for waker in wakers:
+        """Wakes all who wait for this signal; they look at the predicate themselves. It takes no lock."""
+        for waker in self._wakers:
             waker.wake()
 
     def attach(self, waker: Waker) -> None:
         """Lets `notify` wake this waker."""
         with self._lock:
-            self._wakers.add(waker)
+            self._wakers |= {waker}
 
     def detach(self, waker: Waker) -> None:
         """Undoes `attach`."""
         with self._lock:
-            self._wakers.discard(waker)
+            self._wakers -= {waker}
 
 
 class Clock(Protocol):
