@@ -18,6 +18,7 @@ from videoflow.graph._context import Context
 from videoflow.graph._diagram import mermaid
 from videoflow.graph._factory import FactoryParameter, call_factory, parameters, value_of
 from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run_options
+from videoflow.graph._folder import flow_folder, within_folder
 from videoflow.graph._functions import consumer, processor, producer
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
@@ -82,6 +83,7 @@ __all__ = [
     "consumer",
     "failure_of",
     "find_factory",
+    "flow_folder",
     "instantiate",
     "is_stateful",
     "load_flow_file",
@@ -98,4 +100,5 @@ __all__ = [
     "run_options",
     "shape_of",
     "value_of",
+    "within_folder",
 ]

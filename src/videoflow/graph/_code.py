@@ -18,6 +18,7 @@ from types import ModuleType, TracebackType
 
 from videoflow.errors import FlowError, FlowFileError, UsageError
 from videoflow.graph._arguments import resolved_annotations, restore
+from videoflow.graph._folder import within_folder
 from videoflow.graph._node import Node
 from videoflow.graph._options import nearest
 from videoflow.graph._types import Value
@@ -173,14 +174,20 @@ def resolve(spec: NodeSpec) -> type[Node]:
     return found
 
 
-def instantiate(spec: NodeSpec, cls: type[Node]) -> Node:
+def instantiate(spec: NodeSpec, cls: type[Node], folder: str | Path | None = None) -> Node:
     """Makes a node again from what was recorded when the flow was built.
+
+    Args:
+        spec: The node.
+        cls: Its class.
+        folder: Where the flow was built; None in a process that works there.
 
     Raises:
         ArgumentInvalid: The arguments do not fit the class, which must have changed since.
     """
     positional, keywords = restore(cls, spec.arguments)
-    node: Node = cls(*positional, **keywords, name=spec.name)
+    with within_folder(folder or Path.cwd()):
+        node: Node = cls(*positional, **keywords, name=spec.name)
     return node
 
 

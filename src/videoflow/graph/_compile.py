@@ -10,6 +10,7 @@ import msgspec
 
 from videoflow.errors import FlowInvalid, NotYet, Problem
 from videoflow.graph._code import code_reference
+from videoflow.graph._folder import within_folder
 from videoflow.graph._graph_checks import check_graph, check_watched, trace_lineage
 from videoflow.graph._naming import NAME, names_of
 from videoflow.graph._node import Node
@@ -81,7 +82,8 @@ def compile_flow(ends: Sequence[Node], flow_id: str, folder: str, *, watching: b
         unique[keys[id(node)]] = node
     specs = []
     for name, node in unique.items():
-        made = _node_spec(name, node)
+        with within_folder(folder):
+            made = _node_spec(name, node)
         problems += check_node(node, made)
         specs.append(made)
     edges = [edge for name, node in unique.items() for edge in _edges(name, node, keys)]

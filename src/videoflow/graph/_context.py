@@ -28,9 +28,12 @@ class Context:
         slot: Number of the replica, from 0.
         logger: Writes to the log of the worker.
         time_seconds: Event time of the input, or None.
+        source: The `source` of the source item that the input derives from, else the name of its node.
+        ordinal: Number of the source item that the input derives from, from 0; None outside of a call.
         attempt: 1 for the first attempt on this input.
         missing: Parent (`node`, or `node.port`) → cause, for inputs that are None because they are missing.
         devices: Devices granted to the replica.
+        draining: True in the last call of `checkpoint`: nothing more comes, make everything durable.
         keyed_state: What `state` gives; None in a node that was judged stateless.
         ask_stopping: Says whether the run is to end.
     """
@@ -41,9 +44,12 @@ class Context:
     slot: int = 0
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("videoflow.node"))
     time_seconds: float | None = None
+    source: str = ""
+    ordinal: int | None = None
     attempt: int = 1
     missing: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Any, ...] = ()
+    draining: bool = False
     keyed_state: State | None = None
     ask_stopping: Callable[[], bool] = _never
 

@@ -58,6 +58,7 @@ def drive(
         if isinstance(node, Producer):
             made += run.produced()
         for number, value in enumerate(values):
+            run.context.ordinal = number
             made += run.called(value, number * seconds_per_input)
         run.settle(final=True)
         made += run.attempt(lambda: run.invoker.flush(run.context))
@@ -101,6 +102,8 @@ class _Driven:
         parts = self._parts(value)
         times = (getattr(part, "time_seconds", None) for part in parts)
         self.context.time_seconds = next((time for time in times if time is not None), seconds)
+        sources = (getattr(part, "source", None) for part in parts)
+        self.context.source = next((source for source in sources if isinstance(source, str)), "")
         made: Sequence[Out] = ()
         if isinstance(self._node, Consumer):
             self.attempt(lambda: self.invoker.consume(parts, self.context))

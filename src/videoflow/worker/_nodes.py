@@ -127,6 +127,8 @@ class TaskNodes:
         running = self._running[name]
         context = running.context
         context.time_seconds = element.event_time
+        context.source = element.source
+        context.ordinal = element.origin.ordinal
         context.attempt = attempt
         context.missing = element.missing
         if running.program.spec.kind is NodeKind.CONSUMER:
