@@ -122,7 +122,6 @@ class LedgerReader:
     """Where the two ends of every edge are read."""
 
     plan: Plan
-    run_id: str
     announced: Callable[[ChannelId], Records]
     settled: Callable[[SubscriptionId], Records]
     inner: InnerLedger

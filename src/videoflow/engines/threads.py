@@ -15,6 +15,7 @@ from videoflow.backends.memory import (
     MemoryBroker,
     MemoryMessaging,
     MemoryPayloads,
+    MemoryPool,
     MemoryRuntimeStore,
 )
 from videoflow.backends.messaging import Kind, OwnerLabels
@@ -27,6 +28,7 @@ from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of
 from videoflow.engines._provision import channel_specs, item_limits, subscription_specs, subscriptions_of
 from videoflow.engines._report import RunFacts, make_report
 from videoflow.engines._watch import WATCH_NODE, WatchSink, with_watch
+from videoflow.errors import RunFailed
 from videoflow.graph import Node, instantiate
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import NodeStatus, RunRequest, RunStatus
@@ -78,8 +80,8 @@ class _Setup:
         now = clock.monotonic()
         available = available_bytes(now)
         budget = budget_bytes(request.options.memory_bytes, available)
-        self.broker_payloads = MemoryPayloads(clock, budget)
-        self.broker = MemoryBroker(clock, self.broker_payloads)
+        self.pool = MemoryPool(budget)
+        self.broker = MemoryBroker(self.pool)
         self.store = MemoryRuntimeStore(clock)
         spec = with_watch(request.spec, request.watched) if request.watched else request.spec
         self.plan = plan_flow(
@@ -88,7 +90,7 @@ class _Setup:
                 engine="threads",
                 execution=CAPABILITIES,
                 messaging=MemoryMessaging(self.broker, "planner", clock).capabilities(),
-                payload=self.broker_payloads.capabilities(),
+                payload=MemoryPayloads(self.pool, "planner", clock).capabilities(),
                 runtime=self.store.capabilities(),
                 memory_budget_bytes=budget,
                 available_bytes=available,
@@ -104,7 +106,9 @@ class _Setup:
             if name == WATCH_NODE and watch is not None:
                 made[name] = watch
             else:
-                made[name] = instantiate(self.plan.spec.node(name), self.request.classes[name])
+                made[name] = instantiate(
+                    self.plan.spec.node(name), self.request.classes[name], self.plan.spec.folder
+                )
         return made
 
 
@@ -172,6 +176,7 @@ class ThreadsRun:
         self._state = "running"
         self._lost: dict[str, str] = {}
         self._report: RunReport | None = None
+        self._broken: BaseException | None = None
         self._ended = threading.Event()
         self._changes = 0
         self._changed = Signal(lambda: self._changes > 0)
@@ -208,7 +213,8 @@ class ThreadsRun:
         """Makes the shell of a replica."""
         owner = f"{replica.task.name}-{replica.slot}"
         messaging = MemoryMessaging(self._setup.broker, owner, self._clock)
-        backends = Backends(messaging, self._setup.broker_payloads, self._runtime, self._clock)
+        payloads = MemoryPayloads(self._setup.pool, owner, self._clock)
+        backends = Backends(messaging, payloads, self._runtime, self._clock)
         job = Job(self._programs[replica.task.name], self.plan.spec.flow_id, replica.slot, f"{owner}-1")
         return Shell(job, backends, replica.nodes, self._control, replica)
 
@@ -261,6 +267,8 @@ class ThreadsRun:
     def wait_for(self, seconds: float) -> RunReport | None:
         """Blocks at most so long."""
         self._ended.wait(seconds)
+        if self._broken is not None:
+            raise RunFailed("the run could not be accounted for", cause=str(self._broken)) from self._broken
         return self._report
 
     def status(self) -> RunStatus:
@@ -309,9 +317,12 @@ class ThreadsRun:
     def _watch_over(self) -> None:
         try:
             self._until_ended()
+            self._report = self._make_report()
+        except BaseException as error:
+            self._broken = error
+            raise
         finally:
             self._claims.release()
-            self._report = self._make_report()
             self._state = "ended"
             self._ended.set()
 
