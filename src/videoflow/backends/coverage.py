@@ -202,7 +202,10 @@ class OriginCoverage:
     def close(self, ordinal: int, path: tuple[Hop, ...], fate: Fate) -> None:
         """Closes one trace, and what it completes; closing it again changes nothing."""
         if not path:
-            self.close_interval(ordinal, ordinal, fate)
+            if ordinal > self.closed.last() and not self.deep_open:
+                self._add(ordinal, ordinal, fate)
+            else:
+                self.close_interval(ordinal, ordinal, fate)
             return
         if self.covers(ordinal, path):
             return
@@ -228,10 +231,16 @@ class OriginCoverage:
     def close_interval(self, first: int, last: int, fate: Fate) -> None:
         """Closes the ordinals first..last that were not closed."""
         for low, high in self.closed.missing(first, last):
-            self.fates.setdefault(fate, IntervalSet()).add(low, high)
-            self.closed.add(low, high)
+            self._add(low, high, fate)
             for ordinal in [o for o in self.deep_open if low <= o <= high]:
                 del self.deep_open[ordinal]
+
+    def _add(self, first: int, last: int, fate: Fate) -> None:
+        found = self.fates.get(fate)
+        if found is None:
+            found = self.fates[fate] = IntervalSet()
+        found.add(first, last)
+        self.closed.add(first, last)
 
 
 class Coverage:

@@ -37,6 +37,7 @@ class MemoryBroker:
         self._payloads = payloads
         self._channels: dict[ChannelId, Channel] = {}
         self._made = 0
+        self.removals = 0
 
     # Everything below is called under the lock.
 
@@ -119,6 +120,7 @@ class MemoryBroker:
                 remaining.append(str(name))
                 continue
             channel.drop()
+            self.removals += 1
             del self._channels[name]
             removed.append(str(name))
         reason = "another generation" if remaining else ""

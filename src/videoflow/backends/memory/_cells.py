@@ -29,7 +29,7 @@ class Entry:
         self.position = position
         self.arrived_at = arrived_at
         self.order = order
-        self.data = envelope.kind is Kind.DATA
+        self.data = envelope.kind is _DATA
         self.blocking = 0
 
 
@@ -100,11 +100,13 @@ class Cell:
         )
 
 
+_DATA = Kind.DATA
+_DELIVERED = Fate(FateKind.DELIVERED)
 _DROPPED = Fate(FateKind.DROPPED, Cause.DROPPED)
 _EXPIRED = Fate(FateKind.DROPPED, Cause.EXPIRED)
 
 _FATES: dict[CompletedReason, Fate | None] = {
-    CompletedReason.DELIVERED: Fate(FateKind.DELIVERED),
+    CompletedReason.DELIVERED: _DELIVERED,
     CompletedReason.SKIPPED: Fate(FateKind.SKIPPED, Cause.SKIPPED),
     CompletedReason.DROPPED: _DROPPED,
     CompletedReason.EXPIRED: _EXPIRED,
@@ -122,9 +124,10 @@ def buried_fate(cause: Cause) -> Fate:
 
 def announced_fate(envelope: Envelope) -> Fate | None:
     """Returns what a writer announces: delivered, or why not; None for what takes no ordinal."""
-    if envelope.kind is Kind.DATA:
-        return _FATES[CompletedReason.DELIVERED]
-    if envelope.kind is Kind.SKIP or (envelope.kind is Kind.IDLE and not envelope.elsewhere):
+    kind = envelope.kind
+    if kind is _DATA:
+        return _DELIVERED
+    if kind is Kind.SKIP or (kind is Kind.IDLE and not envelope.elsewhere):
         return Fate(FateKind.SKIPPED, envelope.cause or Cause.SKIPPED)
     return None
 
@@ -136,6 +139,6 @@ def settled_fate(envelope: Envelope, settlement: Completed | Terminal) -> Fate |
         return None
     if isinstance(settlement, Terminal):
         return Fate(FateKind.DEAD_LETTERED)
-    if envelope.kind is Kind.DATA or settlement.reason in _STAND:
+    if envelope.kind is _DATA or settlement.reason in _STAND:
         return _FATES[settlement.reason]
     return announced

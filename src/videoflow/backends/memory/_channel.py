@@ -79,61 +79,69 @@ class Channel:
 
     def accept(self, statement: Sequence[Envelope], now: float) -> list[PublicationOutcome] | None:
         """Appends one statement, all of it or nothing; None when there is no room."""
-        slot = self._slot(statement[0])
-        if statement[0].writer.epoch < slot.epoch:
+        slot = self._slot(statement)
+        epoch = statement[0].writer.epoch
+        if epoch < slot.epoch:
             return _rejected(statement, RejectReason.STALE)
         fresh = self._fresh(statement)
-        if any(envelope is not None for envelope in fresh):
+        if fresh is not None:
             if slot.end is not None:
                 return _rejected(statement, RejectReason.SEALED)
             if not self._fits(fresh):
                 return None
-            self._hold(fresh)
-        slot.epoch = statement[0].writer.epoch
+            if self._holds is not None:
+                self._hold(fresh, self._holds)
+        slot.epoch = epoch
+        if fresh is None:
+            return [_duplicate(envelope) for envelope in statement]
         return [
-            self._append(slot, envelope, now)
-            if envelope is not None
-            else Accepted(said.publication_id, -1, duplicate=True, durability=Durability.MEMORY)
+            self._append(slot, envelope, now) if envelope is not None else _duplicate(said)
             for said, envelope in zip(statement, fresh, strict=True)
         ]
 
-    def _slot(self, envelope: Envelope) -> _Slot:
-        number = envelope.writer.slot
+    def tell_readers(self) -> None:
+        """Wakes who waits for what was appended."""
+        for subscription in self.subscriptions.values():
+            subscription.notify()
+
+    def _slot(self, statement: Sequence[Envelope]) -> _Slot:
+        number = statement[0].writer.slot
         if not 0 <= number < len(self.slots):
-            raise ContractBroken(f"{envelope.channel} has {len(self.slots)} writers, and no number {number}")
-        if not 0 <= envelope.partition < len(self._readers):
-            raise ContractBroken(f"{envelope.channel} has no partition {envelope.partition}")
+            raise ContractBroken(f"{self.spec.channel} has {len(self.slots)} writers, and no number {number}")
+        for envelope in statement:
+            if not 0 <= envelope.partition < len(self._readers):
+                raise ContractBroken(f"{self.spec.channel} has no partition {envelope.partition}")
         return self.slots[number]
 
-    def _hold(self, statement: Sequence[Envelope | None]) -> None:
+    def _hold(self, statement: Sequence[Envelope | None], holds: Holds) -> None:
         """Makes the payloads of a statement the log's own, before anything is appended."""
         held: list[tuple[Sequence[PayloadRef], int]] = []
         for envelope in statement:
-            if envelope is None or not envelope.payloads or self._holds is None:
+            if envelope is None or not envelope.payloads:
                 continue
             count = len(self._readers[envelope.partition])
             try:
-                self._holds.hold(envelope.payloads, count)
+                holds.hold(envelope.payloads, count)
             except UnknownName:
                 for refs, times in held:
                     for _ in range(times):
-                        self._holds.unhold(refs)
+                        holds.unhold(refs)
                 raise
             held.append((envelope.payloads, count))
 
-    def _fresh(self, statement: Sequence[Envelope]) -> list[Envelope | None]:
-        """Returns, for each envelope, what was not announced before, or None."""
+    def _fresh(self, statement: Sequence[Envelope]) -> Sequence[Envelope | None] | None:
+        """Returns, for each envelope, what was not announced before, or None; None when all was."""
         fresh: list[Envelope | None] = []
         for envelope in statement:
             if envelope.intervals:
                 fresh.append(self._fresh_part(envelope))
-            elif announced_fate(envelope) is not None and self.announced.covers(
-                envelope.origin, envelope.path
-            ):
-                return [None] * len(statement)
+            elif announced_fate(envelope) is None:
+                fresh.append(envelope)
+            elif self.announced.covers(envelope.origin, envelope.path):
+                return None
             else:
                 fresh.append(envelope)
-        return fresh
+        return fresh if any(fresh) else None
 
     def _fresh_part(self, envelope: Envelope) -> Envelope | None:
         origin = envelope.origin
@@ -153,35 +161,30 @@ class Channel:
                 count, size = items.get(envelope.partition, (0, 0))
                 items[envelope.partition] = count + 1, size + envelope.size_bytes
         bounds = self.spec.bounds
-        return all(
-            not self._used_items[partition]
-            or (
-                self._used_items[partition] + count <= bounds.items
-                and self._used_bytes[partition] + size <= bounds.size_bytes
-            )
-            for partition, (count, size) in items.items()
-        )
+        for partition, (count, size) in items.items():
+            used = self._used_items[partition]
+            if used and (
+                used + count > bounds.items or self._used_bytes[partition] + size > bounds.size_bytes
+            ):
+                return False
+        return True
 
     def _append(self, slot: _Slot, envelope: Envelope, now: float) -> Accepted:
-        partition = envelope.partition
-        readers = self._readers[partition]
         sequence = slot.next
         slot.next += 1
         entry = Entry(envelope, (envelope.writer.slot, sequence), now, self._appended)
         self._appended += 1
         fate = announced_fate(envelope)
+        origin = envelope.origin
         if fate is not None and envelope.intervals:
-            origin = envelope.origin
             self.announced.close_intervals(origin.node, origin.epoch, envelope.intervals, fate)
         elif fate is not None:
-            self.announced.close(envelope.origin, envelope.path, fate)
-        for reader in readers:
+            self.announced.close(origin, envelope.path, fate)
+        for reader in self._readers[envelope.partition]:
             reader.append(entry)
-        if entry.data and entry.blocking:
-            self._used_items[partition] += 1
-            self._used_bytes[partition] += envelope.size_bytes
-        for reader in readers:
-            reader.notify()
+        if entry.blocking and entry.data:
+            self._used_items[envelope.partition] += 1
+            self._used_bytes[envelope.partition] += envelope.size_bytes
         return Accepted(envelope.publication_id, sequence, duplicate=False, durability=Durability.MEMORY)
 
     # Room -------------------------------------------------------------------------------------
@@ -253,6 +256,11 @@ class Channel:
             for cell in subscription.cells.values():
                 if cell.tombstone is None:
                     self.unhold(cell.entry)
+
+
+def _duplicate(envelope: Envelope) -> Accepted:
+    """No list of ids is kept (rule 14), so that the place of the first one is not known."""
+    return Accepted(envelope.publication_id, -1, duplicate=True, durability=Durability.MEMORY)
 
 
 def _rejected(statement: Sequence[Envelope], reason: RejectReason) -> list[PublicationOutcome]:

@@ -25,6 +25,9 @@ class _Intents:
                 name = envelope.publication_id
                 self._missing[name] = self._missing.get(name, 0) + 1
 
+    def __bool__(self) -> bool:
+        return bool(self._missing)
+
     def accepted(self, envelope: Envelope) -> bool:
         """Counts an accepted envelope; returns whether it was the last of its publication."""
         self._missing[envelope.publication_id] -= 1
@@ -59,7 +62,7 @@ class MemoryPublisher(Owned, Publisher):
         self._pending: dict[Channel, deque[_Attempt]] = {}
         self._stirred = False
         self._room = Signal(lambda: self._stirred)
-        self._last: tuple[ChannelId, Channel] | None = None
+        self._last_channel: tuple[ChannelId, int, Channel] | None = None
 
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
         """Appends what fits; the rest waits, in order, and is tried by `outcomes` until its deadline."""
@@ -83,6 +86,8 @@ class MemoryPublisher(Owned, Publisher):
                 elif not self._try(attempt, now):
                     self._pending[attempt.channel] = deque([attempt])
                     attempt.channel.waiting_for_room[self.owner] = self._stir
+            for channel in {attempt.channel for attempt in attempts.values()}:
+                channel.tell_readers()
         return handles
 
     def outcomes(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[PublicationOutcome]:
@@ -111,9 +116,10 @@ class MemoryPublisher(Owned, Publisher):
             return self._broker.channel(channel).terminate(slot, epoch, kind)
 
     def _channel(self, name: ChannelId) -> Channel:
-        if self._last is None or self._last[0] is not name:
-            self._last = name, self._broker.channel(name)
-        return self._last[1]
+        last, removals = self._last_channel, self._broker.removals
+        if last is None or last[0] is not name or last[1] != removals:
+            last = self._last_channel = name, removals, self._broker.channel(name)
+        return last[2]
 
     def _stir(self) -> None:
         self._stirred = True
@@ -124,6 +130,8 @@ class MemoryPublisher(Owned, Publisher):
         if outcomes is None:
             return False
         attempt.outcomes = outcomes
+        if not attempt.intents:
+            return True
         for envelope, outcome in zip(attempt.statement, outcomes, strict=True):
             if envelope.payloads and isinstance(outcome, Accepted) and attempt.intents.accepted(envelope):
                 self._broker.end_intent(envelope)
@@ -132,6 +140,7 @@ class MemoryPublisher(Owned, Publisher):
     def _advance(self, now: float) -> None:
         """Tries what waits, the oldest of each channel first; what is past its deadline is given up."""
         for channel, waiting in tuple(self._pending.items()):
+            before = len(waiting)
             while waiting:
                 if waiting[0].deadline < now:
                     self._give_up(waiting[0])
@@ -139,6 +148,8 @@ class MemoryPublisher(Owned, Publisher):
                     waiting.popleft()
                 else:
                     break
+            if len(waiting) < before:
+                channel.tell_readers()
             if not waiting:
                 self._forget(channel)
 

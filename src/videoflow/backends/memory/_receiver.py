@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from videoflow.backends.memory._broker import MemoryBroker
 from videoflow.backends.memory._cells import Cell, settled_fate
+from videoflow.backends.memory._channel import Channel
 from videoflow.backends.memory._owned import Owned
 from videoflow.backends.memory._subscription import Subscription
 from videoflow.backends.messaging import (
@@ -56,6 +57,7 @@ class MemoryReceiver(Owned, Receiver):
     def __init__(self, broker: MemoryBroker, owner: str, clock: Clock) -> None:
         super().__init__(broker, owner, clock)
         self._watches: dict[Subscription, _Watch] = {}
+        self._last_subscription: tuple[SubscriptionId, int, Channel, Subscription] | None = None
 
     def receive(
         self,
@@ -75,7 +77,7 @@ class MemoryReceiver(Owned, Receiver):
         """
         limit = math.inf if max_items is None else max_items
         with self._broker.lock:
-            channel, found = self._broker.subscription(subscription)
+            channel, found = self._subscription(subscription)
             watch = self._watch(found)
         if found.exclusive and after is None:
             raise ContractBroken(f"{subscription} is exclusive: its reader names the position it has reached")
@@ -180,6 +182,12 @@ class MemoryReceiver(Owned, Receiver):
             floors = found.floors(channel.last())
             return known(Acquired(floors, tuple(found.settled.records())), now)
 
+    def _subscription(self, name: SubscriptionId) -> tuple[Channel, Subscription]:
+        last, removals = self._last_subscription, self._broker.removals
+        if last is None or last[0] is not name or last[1] != removals:
+            last = self._last_subscription = name, removals, *self._broker.subscription(name)
+        return last[2], last[3]
+
     def _watch(self, subscription: Subscription) -> _Watch:
         watch = self._watches.get(subscription)
         if watch is None:
@@ -208,7 +216,7 @@ class MemoryReceiver(Owned, Receiver):
         return Delivery(token, cell.delivered_envelope(), now)
 
     def _live(self, token: DeliveryToken) -> tuple[Subscription, Cell | None]:
-        _, subscription = self._broker.subscription(token.subscription)
+        _, subscription = self._subscription(token.subscription)
         cell = subscription.leased.get(token.position)
         return subscription, cell if cell is not None and cell.generation == token.generation else None
 
@@ -233,7 +241,7 @@ class MemoryReceiver(Owned, Receiver):
 
     def _tell(self, touched: set[Subscription]) -> None:
         for subscription in touched:
-            channel, _ = self._broker.subscription(subscription.id)
+            channel, _ = self._subscription(subscription.id)
             subscription.tell(channel.sealed)
             subscription.notify()
 
