@@ -2,15 +2,12 @@
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.cli.helpers import another_process
 from videoflow.engines._process import is_alive, this_process
 from videoflow.engines.run_folder import (
     RunFolder,
@@ -29,29 +26,8 @@ from videoflow.graph.spec import CodeKind, FlowSpec, NodeKind, NodeSpec, TraitsS
 OLDER, NEWER = "01K1AAAAAAAAAAAAAAAAAAAAAA", "01K1BBBBBBBBBBBBBBBBBBBBBB"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("VIDEOFLOW_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
 def report(run_id: str) -> RunReport:
     return RunReport(run_id=run_id, flow_id="f", engine="local", verdict=Verdict.COMPLETE, exit_status=0)
-
-
-@contextmanager
-def another_process(statement: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has run a statement, said so, and now waits for its end."""
-    code = f"{statement}\nprint('ready', flush=True)\ninput()"
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        try:
-            yield child
-        finally:
-            if child.poll() is None:
-                child.kill()
 
 
 def test_the_home_is_the_variable_else_the_state_folder(

@@ -19,8 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from videoflow.cli._machine import Limits, read_limits
-from videoflow.cli._units import plural, show_bytes
+from videoflow.backends.outcomes import Known
+from videoflow.cli._container import Limits, read_limits
+from videoflow.cli._units import show_bytes
+from videoflow.clock import RealClock
+from videoflow.engines import available_bytes, budget_bytes, processors
 from videoflow.engines.run_folder import runs_folder
 
 _IMPORT_SECONDS = 60
@@ -98,27 +101,20 @@ def _platform() -> Check:
 
 
 def _memory(limits: Limits) -> Check:
-    if limits.available_bytes is None:
+    observed = available_bytes(RealClock().monotonic())
+    if not isinstance(observed, Known):
         return Check("memory", Finding.ABSENT, "it cannot be read here", "give --memory-bytes to each run")
-    parts = [f"{show_bytes(limits.available_bytes)} available"]
-    if limits.total_bytes is not None:
-        parts.append(f"of {show_bytes(limits.total_bytes)}")
-    if limits.container_bytes is not None:
-        parts.append(f"(container: {show_bytes(limits.container_bytes)})")
-    parts.append(
-        f"→ frames in flight may take {show_bytes(limits.available_bytes / 4)} unless told otherwise"
-    )
-    low = limits.available_bytes < _LEAST_MEMORY
+    container = f" (container: {show_bytes(limits.memory_bytes)})" if limits.memory_bytes is not None else ""
+    budget = budget_bytes(None, observed)
+    found = f"{show_bytes(observed.value)} available{container}; frames may take {show_bytes(budget)}"
+    low = observed.value < _LEAST_MEMORY
     remedy = "end other programs, or raise the container's limit" if low else ""
-    return Check("memory", Finding.BAD if low else Finding.GOOD, " ".join(parts), remedy)
+    return Check("memory", Finding.BAD if low else Finding.GOOD, found, remedy)
 
 
 def _processors(limits: Limits) -> Check:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    found = plural(usable, "processor")
-    if limits.container_processors is not None:
-        found += f", container: {limits.container_processors:g}"
-    return Check("processors", Finding.GOOD, found)
+    share = f", of which the container may use {limits.processors:g}" if limits.processors is not None else ""
+    return Check("processors", Finding.GOOD, f"{processors()}{share}")
 
 
 def _shared_memory() -> Check:

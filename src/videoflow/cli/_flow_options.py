@@ -19,32 +19,22 @@ class Takes(Enum):
     MANY = 2
 
 
-def option_name(parameter: str) -> str:
-    """Returns the option of a parameter.
-
-    >>> option_name("min_confidence")
-    '--min-confidence'
-    """
-    return f"--{parameter.replace('_', '-')}"
-
-
 def split_words(
-    words: list[str], parameters: Mapping[str, Takes], others: Iterable[str] = ()
+    words: Iterable[str], options: Mapping[str, Takes], others: Iterable[str] = ()
 ) -> dict[str, list[str]]:
-    """Returns parameter → its values, in the order of the command line.
+    """Returns option → its values, in the order of the command line.
 
     Args:
         words: What is left of the command line when the command's own options are taken out.
-        parameters: Name of each parameter → how many words its option takes.
+        options: `--like-this` → how many words it takes.
         others: The command's own options, to be named to who misspelt one.
 
     Raises:
         ArgumentInvalid: An unknown option, a missing value, or a word too many.
     """
-    known = {option_name(name): name for name in parameters}
-    negated = {f"--no-{option_name(n)[2:]}": n for n, takes in parameters.items() if takes is Takes.NONE}
+    negated = {f"--no-{option[2:]}": option for option, takes in options.items() if takes is Takes.NONE}
     found: dict[str, list[str]] = {}
-    rest = list(reversed(words))
+    rest = list(words)[::-1]
     while rest:
         word = rest.pop()
         if not word.startswith("--") or word == "--":
@@ -52,12 +42,11 @@ def split_words(
         option, equals, value = word.partition("=")
         if option in negated and not equals:
             found.setdefault(negated[option], []).append("false")
-            continue
-        if option not in known:
-            raise _unknown(option, [*known, *negated, *others])
-        name = known[option]
-        values = [value] if equals else _values(option, parameters[name], rest)
-        found.setdefault(name, []).extend(values)
+        elif option in options:
+            values = [value] if equals else _values(option, options[option], rest)
+            found.setdefault(option, []).extend(values)
+        else:
+            raise _unknown(option, [*options, *negated], others)
     return found
 
 
@@ -87,10 +76,10 @@ def _misplaced(word: str) -> ArgumentInvalid:
     )
 
 
-def _unknown(option: str, known: list[str]) -> ArgumentInvalid:
+def _unknown(option: str, own: list[str], others: Iterable[str]) -> ArgumentInvalid:
     return ArgumentInvalid(
         f"there is no option {option}",
-        cause=f"this flow has {', '.join(name for name in known[:12])}" if known else "",
+        cause=f"this flow has {', '.join(own)}" if own else "this flow has no options of its own",
         effect="nothing was started",
-        remedy=nearest(option, known) or "see the options with --help after the flow file",
+        remedy=nearest(option, [*own, *others]) or "see all of them with --help after the flow file",
     )

@@ -111,4 +111,6 @@ def _row(letter: DeadLetter) -> DeadLetterReport:
         attempts=letter.attempts,
         origin="/".join(map(str, letter.origin)),
         event_time=letter.event_time,
+        source=letter.source,
+        where=letter.where,
     )

@@ -58,6 +58,8 @@ def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
                 attempts=letter.attempts,
                 origin="/".join(map(str, letter.origin)),
                 event_time=letter.event_time,
+                source=letter.source,
+                where=letter.where,
             )
             for letter in letters
         ],

@@ -71,7 +71,7 @@ def claim_outputs(paths: Iterable[Path], run_id: str, *, locks: Path | None = No
     resolved = [path.parent.resolve() / path.name for path in paths]
     _refuse_twice(resolved)
     for path in resolved:
-        _refuse_unwritable(path)
+        require_writable(path)
     folder = locks if locks is not None else home_folder() / "outputs"
     claims = OutputClaims()
     try:
@@ -126,8 +126,12 @@ def _refuse_twice(paths: Sequence[Path]) -> None:
             )
 
 
-def _refuse_unwritable(path: Path) -> None:
-    """The nearest existing folder above must be one that can be written; so must the file, if it is there."""
+def require_writable(path: Path) -> None:
+    """Looks, without leaving a trace, whether an absolute path can be written or made.
+
+    Raises:
+        OutputUnwritable: It is protected, or its nearest existing folder is, or is no folder.
+    """
     if path.exists():
         cause = "" if os.access(path, os.W_OK) else "it exists and may not be written"
     else:

@@ -212,6 +212,8 @@ def _letter(letter: DeadLetter) -> DeadLetterReport:
         attempts=letter.attempts,
         origin=f"{node}/{epoch}/{ordinal}",
         event_time=letter.event_time,
+        source=letter.source,
+        where=letter.where,
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from videoflow.clock import RealClock
 from videoflow.engines._home import home_folder, runs_folder
 from videoflow.engines._lost import lost_report
-from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of, sweep_claims
+from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of, require_writable, sweep_claims
 from videoflow.engines._process import ProcessIdentity, is_alive, this_process
 from videoflow.errors import OutputUnwritable, UsageError
 from videoflow.graph.report import RunReport
@@ -33,6 +33,7 @@ __all__ = [
     "home_folder",
     "list_runs",
     "outputs_of",
+    "require_writable",
     "runs_folder",
     "sweep_claims",
     "write_atomically",

@@ -92,7 +92,18 @@ class GapReport(msgspec.Struct, kw_only=True):
 
 
 class DeadLetterReport(msgspec.Struct, kw_only=True):
-    """One dead letter, for the table."""
+    """One dead letter, for the table.
+
+    Attributes:
+        label: What `videoflow dead-letters show` takes.
+        node: Which node failed.
+        error: Its last error.
+        attempts: How often it was tried.
+        origin: Source node, source epoch and ordinal, joined with `/`.
+        event_time: Seconds in the time of the source, or None.
+        source: Address of the source, or "".
+        where: File, line and function, or "".
+    """
 
     label: str
     node: str
@@ -100,6 +111,8 @@ class DeadLetterReport(msgspec.Struct, kw_only=True):
     attempts: int
     origin: str
     event_time: float | None = None
+    source: str = ""
+    where: str = ""
 
 
 class FailureReport(msgspec.Struct, kw_only=True):

@@ -1,0 +1,193 @@
+"""`videoflow run-local`: runs a flow on this machine, shows how it goes, and says how it ended."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from videoflow.cli._boundary import INTERRUPTED
+from videoflow.cli._console import columns, show_block, watched
+from videoflow.cli._flow_file import WORDS, Help, Target, load, show_help
+from videoflow.cli._outcome import ending_blocks, more_dead_letters
+from videoflow.cli._progress import Progress, progress_on
+from videoflow.cli._signals import StopRequests
+from videoflow.cli._summary import summary_lines
+from videoflow.cli._units import parse_bytes, show_seconds
+from videoflow.engines.run_folder import RunFolder, require_writable, runs_folder, write_atomically
+from videoflow.errors import NotYet, OutputUnwritable, UsageError
+from videoflow.graph import Flow
+from videoflow.graph.report import RunReport, Verdict
+from videoflow.graph.running import RunHandle, RunOptions
+from videoflow.graph.spec import FlowSpec
+
+_LOOK_SECONDS = 0.25
+_DEFAULTS = RunOptions()
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is shown, and where the report goes."""
+
+    quiet: bool
+    json: bool
+    report: Path | None
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("run-local", context_settings=WORDS, add_help_option=False)(run_local)
+
+
+def run_local(  # noqa: PLR0913 (each parameter is an option of the command line)
+    context: typer.Context,
+    target: Target = "",
+    engine: Annotated[str, typer.Option(help="Where it runs: local (processes) or threads.")] = "local",
+    run_dir: Annotated[
+        Path | None, typer.Option(help="Folder of run folders, instead of the default.", show_default=False)
+    ] = None,
+    memory_bytes: Annotated[
+        str,
+        typer.Option(
+            help='Memory for items in flight, such as "2 GiB"; default: a quarter.', show_default=False
+        ),
+    ] = "",
+    drain_seconds: Annotated[
+        float, typer.Option(help="How long a stop may drain.", min=0)
+    ] = _DEFAULTS.drain_seconds,
+    stall_seconds: Annotated[
+        float, typer.Option(help="No progress for so long, with work pending, ends the run.", min=0)
+    ] = _DEFAULTS.stall_seconds,
+    allow_dead_letters: Annotated[
+        int, typer.Option(help="So many inputs put aside still make a complete run.", min=0)
+    ] = 0,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Exit with 0 when the run is incomplete.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write the report here, as JSON.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of errors.")] = False,
+    messaging: Annotated[str, typer.Option(hidden=True)] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
+    shown_help: Help = False,
+) -> int:
+    """Run a flow on this machine; the options of the flow, its factory's parameters, follow the file."""
+    if shown_help:
+        show_help(context, target)
+        return 0
+    _refuse_later(messaging=messaging, resume=resume)
+    _refuse_elsewhere(engine, sys.platform)
+    options = RunOptions(
+        runs_folder=runs_folder(run_dir),
+        memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None,
+        drain_seconds=drain_seconds,
+        stall_seconds=stall_seconds,
+        allow_dead_letters=allow_dead_letters,
+        allow_incomplete=allow_incomplete,
+    )
+    if report is not None:
+        require_writable(report.absolute())
+    flow = load(target).build(context.args)
+    return _run(flow, engine, options, _Shown(quiet, json, report))
+
+
+def _refuse_later(*, messaging: str, resume: bool) -> None:
+    if messaging != "auto":
+        raise NotYet("--messaging is not built yet", remedy="leave it out; local runs need no server")
+    if resume:
+        raise NotYet("--resume is not built yet", remedy="run the flow from its beginning")
+
+
+def _refuse_elsewhere(engine: str, platform: str) -> None:
+    if engine == "local" and platform != "linux":
+        raise UsageError(
+            "the engine local runs on Linux only",
+            cause=f"this is {platform}",
+            effect="nothing was started",
+            remedy="run it with --engine threads",
+        )
+
+
+def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
+    """Starts the flow, follows it to its end, and shows the account; returns the exit status."""
+    console = watched()
+    spec = flow.compile()
+    progress = progress_on(console, spec, engine, quiet=shown.quiet)
+    with StopRequests(progress.close) as requests:
+        try:
+            handle = flow.start(engine, **vars(options))
+            requests.started = True
+            _note_signals(options, handle)
+            ended = _follow(handle, requests, progress, options)
+        finally:
+            progress.close()
+    if not shown.quiet:
+        for line in summary_lines(ended, flow.folder, columns(console)):
+            console.print(line)
+    _show_ending(ended, spec, shown)
+    _hand_over(ended, shown)
+    return _status(ended, requests)
+
+
+def _note_signals(options: RunOptions, handle: RunHandle) -> None:
+    """Lets `videoflow stop` know that this process takes a signal as a request."""
+    folder = RunFolder(runs_folder(options.runs_folder) / handle.run_id)
+    if folder.path.exists():
+        folder.note_signals()
+
+
+def _follow(handle: RunHandle, requests: StopRequests, progress: Progress, options: RunOptions) -> RunReport:
+    """Shows the run until it has ended, and passes requests to stop on to it."""
+    passed_on = 0
+    while (report := handle.wait_for(_LOOK_SECONDS)) is None:
+        while passed_on < requests.count:
+            passed_on += 1
+            handle.stop()
+            if passed_on == 1:
+                limit = show_seconds(options.drain_seconds)
+                progress.note(
+                    f"stopping: sources end, the rest drains for at most {limit}; once more ends it at once"
+                )
+            else:
+                progress.note("ending without draining")
+        progress.show(handle.status())
+    return report
+
+
+def _show_ending(report: RunReport, spec: FlowSpec, shown: _Shown) -> None:
+    console = watched()
+    for number, block in enumerate(ending_blocks(report, spec)):
+        if number or not shown.quiet:
+            console.print()
+        show_block(console, block)
+    more = more_dead_letters(report)
+    if more:
+        console.print(f"\n{more}")
+
+
+def _hand_over(report: RunReport, shown: _Shown) -> None:
+    """Gives the report to who asked for it."""
+    if shown.json:
+        print(report.to_json().decode())
+    if shown.report is not None:
+        try:
+            write_atomically(shown.report, report.to_json())
+        except OSError as error:
+            raise OutputUnwritable(
+                "the report cannot be written",
+                cause=error.strerror or str(error),
+                where=str(shown.report),
+                effect=f"the run itself ended as {report.verdict}",
+                remedy="free the place, and take the report from the run folder",
+            ) from error
+
+
+def _status(report: RunReport, requests: StopRequests) -> int:
+    cut_short = requests.count > 1 and report.verdict is not Verdict.COMPLETE
+    if requests.interrupted and (report.verdict is Verdict.STOPPED or cut_short):
+        return INTERRUPTED
+    return report.exit_status
