@@ -90,8 +90,10 @@ class FlowError(Exception):
         where: File and line, input, or path.
         effect: What became of the work.
         remedy: What to do.
+        report: The `RunReport` of the run that failed, or None where nothing ran.
     """
 
+    report: object | None = None
     code: ClassVar[str] = "VF-FLOW"
     exit_status: ClassVar[int] = 4
 

@@ -149,6 +149,8 @@ class _Replica(threading.Thread):
 
     def failed(self, failure: FirstFailure) -> None:
         """Tells every worker of this process."""
+        if self._run.cause is None:
+            self._run.cause = self.nodes.last_error
         self._run.failed(failure)
 
     def figures(self, figures: TaskFigures) -> None:
@@ -156,7 +158,11 @@ class _Replica(threading.Thread):
 
 
 class ThreadsRun:
-    """A run in threads."""
+    """A run in threads.
+
+    Attributes:
+        cause: The exception of user code that failed the run, or None.
+    """
 
     def __init__(self, setup: _Setup) -> None:
         self._setup = setup
@@ -177,6 +183,7 @@ class ThreadsRun:
         self._lost: dict[str, str] = {}
         self._report: RunReport | None = None
         self._broken: BaseException | None = None
+        self.cause: BaseException | None = None
         self._ended = threading.Event()
         self._changes = 0
         self._changed = Signal(lambda: self._changes > 0)

@@ -88,15 +88,14 @@ class Flow:
         An interrupt (Ctrl-C) stops the sources and drains; a second one ends without draining.
 
         Raises:
-            FlowError: The flow cannot be started.
+            FlowError: The flow cannot be started, or the run failed or stalled; then `report` is set, and
+                the user's exception is chained where it was raised in this process.
         """
         handle = self.start(engine, **options)
-        for _ in range(2):
-            try:
-                return handle.wait()
-            except KeyboardInterrupt:
-                handle.stop()
-        return handle.wait()
+        report = _ended(handle)
+        if report.verdict in (Verdict.FAILED, Verdict.STALLED):
+            raise failure_of(report) from getattr(handle, "cause", None)
+        return report
 
     def start(self, engine: str = "local", **options: Unpack[RunKeywords]) -> RunHandle:
         """Starts the flow and returns a handle with `stop`, `wait` and `status`.
@@ -175,11 +174,27 @@ def request_of(compiled: Compiled, options: RunOptions, watched: tuple[PortRef, 
     return RunRequest(compiled.spec, classes, options, watched)
 
 
+def _ended(handle: RunHandle) -> RunReport:
+    for _ in range(2):
+        try:
+            return handle.wait()
+        except KeyboardInterrupt:
+            handle.stop()
+    return handle.wait()
+
+
 def failure_of(report: RunReport) -> FlowError:
-    """Returns the first failure of a run as an error with the same fields."""
+    """Returns the first failure of a run as an error with the same fields, and with the report."""
+    error = _failure_of(report)
+    error.report = report
+    return error
+
+
+def _failure_of(report: RunReport) -> FlowError:
     failure = report.failure
     if failure is None:
-        return RunFailed(f"the run {report.run_id} failed")
+        gaps = "; ".join(f"{gap.where}: {gap.what}" for gap in report.gaps)
+        return RunFailed(f"the run {report.run_id} failed", cause=gaps, remedy="see the report")
     texts = {
         "cause": failure.cause,
         "where": failure.where,

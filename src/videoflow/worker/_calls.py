@@ -34,6 +34,7 @@ def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:
 def describe(error: BaseException, disposition: Disposition) -> Failure:
     """Returns an exception in words, with the innermost place that is the user's."""
     failure = Failure(disposition, f"{type(error).__name__}: {error}", _place(error))
+    failure.exception = error
     failure.trace = "".join(traceback.format_exception(error))
     if isinstance(error, FlowError):
         failure.code, failure.remedy, failure.exit_status = error.code, error.remedy, error.exit_status

@@ -53,7 +53,7 @@ class TaskNodes:
         control: RunControl,
     ) -> None:
         self._control = control
-        self.figures = TaskFigures({})
+        self.last_error: BaseException | None = None
         self._running: dict[str, Running] = {}
         self._opened: list[Running] = []
         self._changes: dict[str, bytes | None] = {}
@@ -220,6 +220,8 @@ class TaskNodes:
         if state is not None:
             state.begin()
         answer = guarded(running.invoker, call)
+        if isinstance(answer, Failure):
+            self.last_error = answer.exception
         if state is not None:
             if isinstance(answer, Failure):
                 state.rollback()

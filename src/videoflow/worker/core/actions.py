@@ -81,7 +81,18 @@ class Disposition(StrEnum):
 
 @dataclass(slots=True)
 class Failure:
-    """An exception of user code, described for records; `disposition` is the node's own judgement."""
+    """An exception of user code, described for records.
+
+    Attributes:
+        disposition: The node's own judgement.
+        error: `Type: text`.
+        where: File, line and function, or "".
+        trace: The traceback as text, or "".
+        code: Stable code.
+        remedy: What to do, or "".
+        exit_status: Of a run that fails by it.
+        exception: The exception itself, for chaining within the process.
+    """
 
     disposition: Disposition
     error: str
@@ -90,6 +101,7 @@ class Failure:
     code: str = "VF-NODE-FAILED"
     remedy: str = ""
     exit_status: int = 4
+    exception: BaseException | None = None
 
 
 # Actions --------------------------------------------------------------------------------------
