@@ -26,6 +26,7 @@ class Bench:
     def __call__(self, *inputs: Any, time_seconds: float | None = None) -> list[Any]:
         """Returns everything that the node makes of one input."""
         self.ctx.time_seconds = time_seconds
+        self.ctx.ordinal = 0 if self.ctx.ordinal is None else self.ctx.ordinal + 1
         self.ctx.state.begin()
         made = self.node.process(*inputs, ctx=self.ctx)
         outputs = list(made) if isinstance(made, Iterator) else [made]
@@ -36,7 +37,9 @@ class Bench:
 
     def restarted(self, node: Processor) -> "Bench":
         """Returns a bench for a new process: another node, and the committed state read back from bytes."""
-        return Bench(node, decode_value(encode_value(self.committed).body))
+        after = Bench(node, decode_value(encode_value(self.committed).body))
+        after.ctx.ordinal = self.ctx.ordinal
+        return after
 
 
 def main_output(outputs: Sequence[Any]) -> Any:

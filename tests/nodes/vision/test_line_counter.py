@@ -116,7 +116,7 @@ def test_what_it_keeps_does_not_grow_with_the_length_of_the_video() -> None:
     bench = Bench(LineCounter(RIGHTWARDS))
     for track in range(300):
         bench(boxes(standing(100, 250), track_id=[track]), time_seconds=float(track))
-    assert len(bench.committed[SOURCE]["line"]["tracks"]) <= 61
+    assert len(bench.committed[SOURCE]["tracks"]) <= 61
 
 
 @given(st.lists(st.tuples(st.integers(0, 640), st.integers(100, 300)), max_size=20), st.integers(0, 19))

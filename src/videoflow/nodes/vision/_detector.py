@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from videoflow.errors import LibraryMissing
 from videoflow.graph import NodeOptions, Processor
 from videoflow.media import Detections, Frame
-from videoflow.nodes.vision._checks import require_least, require_share
+from videoflow.nodes._arguments import require
 from videoflow.nodes.vision._models import known_classes, wanted_ids
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Detector(Processor):
         **options: Unpack[NodeOptions],
     ) -> None:
         super().__init__(**options)
-        require_share("Detector", "min_confidence", min_confidence)
-        require_share("Detector", "nms_iou", nms_iou)
-        require_least("Detector", "threads", threads, 1)
+        require(0 <= min_confidence <= 1, "Detector", "min_confidence", min_confidence, "0 to 1")
+        require(0 <= nms_iou <= 1, "Detector", "nms_iou", nms_iou, "0 to 1")
+        require(threads >= 1, "Detector", "threads", threads, "1 or more")
         names = known_classes(model)
         if names is not None:
             wanted_ids(classes, names)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Unpack
 
-from videoflow.errors import ArgumentInvalid
 from videoflow.graph import Context, NodeOptions, Out, Processor
 from videoflow.media import Detections, Event, LineCount
+from videoflow.nodes._arguments import require
 from videoflow.nodes.vision._crossing import Anchor, Line, Marks, count, start
 
 MAX_EVENTS = 64
@@ -46,12 +46,7 @@ class LineCounter(Processor):
     ) -> None:
         super().__init__(**options)
         x1, y1, x2, y2 = line
-        if (x1, y1) == (x2, y2):
-            raise ArgumentInvalid(
-                f"LineCounter: line cannot be {line}",
-                cause="its two ends are one point",
-                remedy="give x1, y1, x2, y2 of two points",
-            )
+        require((x1, y1) != (x2, y2), "LineCounter", "line", line, "x1, y1, x2, y2 of two points")
         self._line = Line((x1, y1), (x2, y2))
         self._anchor = anchor
 
@@ -61,19 +56,18 @@ class LineCounter(Processor):
         Raises:
             ValueError: Boxes without tracks, or a frame without a time.
         """
-        if ctx.time_seconds is None:
+        if ctx.time_seconds is None or ctx.ordinal is None:
             raise ValueError("LineCounter needs the time of each frame; the source gave none")
         if (detections.track_id < 0).any():
             raise ValueError("LineCounter needs boxes with tracks; put a Tracker before it")
-        source, now = detections.source, ctx.time_seconds
-        known = ctx.state.get(source, {"frames": 0, "line": start()})
+        source, now = detections.source or ctx.source, ctx.time_seconds
         tracks = detections.track_id.tolist()
         marks = Marks.of(detections.xyxy, self._anchor)
-        counted = count(known["line"], self._line, tracks, marks, now)
-        ctx.state[source] = {"frames": known["frames"] + 1, "line": counted.state}
+        counted = count(ctx.state.get(source) or start(), self._line, tracks, marks, now)
+        ctx.state[source] = counted.state
         yield LineCount(
             time_seconds=now,
-            index=known["frames"],
+            index=ctx.ordinal,
             source=source,
             up=counted.state["up"],
             down=counted.state["down"],

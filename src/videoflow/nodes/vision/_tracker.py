@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 from videoflow.errors import LibraryMissing
 from videoflow.graph import Context, NodeOptions, Processor
 from videoflow.media import Detections
+from videoflow.nodes._arguments import require
 from videoflow.nodes.vision._bytetrack import Seen, Settings, Tracks, follow
-from videoflow.nodes.vision._checks import require_least, require_share
 
 if TYPE_CHECKING:
     from videoflow.nodes.vision._bytetrack import Assign
@@ -47,9 +47,9 @@ class Tracker(Processor):
         **options: Unpack[NodeOptions],
     ) -> None:
         super().__init__(**options)
-        require_share("Tracker", "activate", activate)
-        require_share("Tracker", "match_iou", match_iou)
-        require_least("Tracker", "lost_seconds", lost_seconds, 0.0)
+        require(0 <= activate <= 1, "Tracker", "activate", activate, "0 to 1")
+        require(0 <= match_iou <= 1, "Tracker", "match_iou", match_iou, "0 to 1")
+        require(lost_seconds >= 0, "Tracker", "lost_seconds", lost_seconds, "0 or more")
         self._settings = Settings(activate, match_iou, lost_seconds)
         self._assign: Assign | None = None
 
@@ -71,10 +71,11 @@ class Tracker(Processor):
         """Returns the boxes that belong to confirmed tracks, with their numbers."""
         if self._assign is None:
             raise RuntimeError("Tracker.process was called before open")
-        known = ctx.state.get(detections.source)
+        source = detections.source or ctx.source
+        known = ctx.state.get(source)
         tracks = Tracks.none() if known is None else Tracks.from_state(known)
         seen = Seen(detections.xyxy, detections.confidence, detections.class_id)
         tracks, numbers = follow(tracks, seen, ctx.time_seconds, self._settings, self._assign)
-        ctx.state[detections.source] = tracks.state()
+        ctx.state[source] = tracks.state()
         numbered = replace(detections, track_id=numbers)
         return numbered[numbers > 0]
