@@ -106,10 +106,15 @@ def make_report(facts: RunFacts) -> RunReport:
         values=_values(facts),
         outputs=[path for node in facts.plan.spec.nodes for path in node.traits.outputs],
         failure=None if failure is None else _failure(failure, facts.edges),
-        started_at=datetime.fromtimestamp(facts.began_wall, UTC).isoformat(timespec="milliseconds"),
+        started_at=iso_time(facts.began_wall),
         seconds=facts.seconds,
         folder=facts.folder,
     )
+
+
+def iso_time(wall_seconds: float) -> str:
+    """Returns a wall time as documents show it: ISO 8601, UTC, milliseconds."""
+    return datetime.fromtimestamp(wall_seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def _sources(facts: RunFacts, desired: Desired, failure: FirstFailure | None) -> list[SourceReport]:

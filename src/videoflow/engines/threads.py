@@ -21,8 +21,9 @@ from videoflow.backends.memory import (
 from videoflow.backends.messaging import Kind, OwnerLabels
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import RealClock, Signal
+from videoflow.engines._account import account_of_edges
 from videoflow.engines._endings import ended_badly, timed_out
-from videoflow.engines._ledger import InnerLedger, LedgerReader
+from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of
 from videoflow.engines._provision import channel_specs, item_limits, subscription_specs, subscriptions_of
@@ -405,28 +406,21 @@ class ThreadsRun:
         now = self._clock.monotonic()
         deadline = now + _PROVISION_SECONDS
         backend = MemoryMessaging(self._setup.broker, "observer", self._clock)
-        reader = LedgerReader(
-            plan=self.plan,
-            announced=lambda channel: backend.announced(channel, deadline=deadline),
-            settled=lambda subscription: backend.settled(subscription, deadline=deadline),
-            inner=self._inner,
-            subscriptions={
-                (plan.reader, plan.channel.node, plan.channel.port): name
-                for _, plan, name in subscriptions_of(self.plan, self.run_id)
-            },
-            inner_edges={
-                edge: (task, number)
-                for task, program in self._programs.items()
-                for number, edge in enumerate(program.inner_edges)
-            },
-            now=now,
+        edges = account_of_edges(
+            self.plan,
+            self.run_id,
+            self._programs,
+            self._inner,
+            lambda channel: backend.announced(channel, deadline=deadline),
+            lambda subscription: backend.settled(subscription, deadline=deadline),
+            now,
         )
         facts = RunFacts(
             plan=self.plan,
             run_id=self.run_id,
             options=self._options,
             runtime=self._runtime,
-            edges=reader.edges(),
+            edges=edges,
             figures=self._figures(),
             restarts={},
             began_wall=self._began_wall,

@@ -136,7 +136,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 
 
-class LinkClosed(Exception):  # noqa: N818  (it is an expected ending of the other side)
+class LinkClosed(Exception):
     """The process at the other end is gone."""
 
 

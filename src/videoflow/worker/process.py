@@ -14,12 +14,14 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from videoflow import faults
 from videoflow.adapters.notebook import load_classes
-from videoflow.adapters.shm import open_worker
+from videoflow.adapters.shm import ShmMessaging, open_worker
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import RealClock
@@ -58,6 +60,7 @@ from videoflow.worker._page import Page, SharedFigures
 from videoflow.worker.core.actions import InnerFate
 
 _BEAT_SECONDS = 0.25
+_LINGER_SECONDS = 0.25
 _LOST = 71
 
 
@@ -137,7 +140,7 @@ class _Keeper(threading.Thread):
 
 
 def die_with(lifeline: int) -> None:
-    """Lets the kernel kill this process when the other end of a socket closes, even in the middle of C code."""
+    """Lets the kernel kill this process when the other end of a socket closes, even inside C code."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
     flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
@@ -177,9 +180,17 @@ def _instances(boot: Boot, plan: Plan, task: TaskPlan) -> dict[str, Node]:
     return {n.name: instantiate(n, sent[n.name] if n.name in sent else resolve(n)) for n in nodes}
 
 
-def _shell(
+@dataclass(frozen=True)
+class _Made:
+    """A worker that is ready to run."""
+
+    shell: Shell
+    messaging: ShmMessaging
+
+
+def _make(
     boot: Boot, descriptors: Sequence[int], control: RunControl, reporter: _Reporter, keeper: _Keeper
-) -> Shell:
+) -> _Made:
     plan = Plan.from_json(boot.plan)
     task = plan.task(boot.task)
     os.chdir(plan.spec.folder)
@@ -190,21 +201,17 @@ def _shell(
     keeper.nodes = nodes
     keeper.interrupt()
     runtime = FlowRuntime(SqliteStore(Path(boot.run_folder, "run.sqlite"), clock), boot.run_id)
-    messaging, payloads = open_worker(boot.kit, descriptors[1:], clock)
-    return Shell(
-        Job(
-            program,
-            plan.spec.flow_id,
-            boot.slot,
-            boot.incarnation,
-            abandon=boot.abandon,
-            restarted=boot.restarted,
-        ),
-        Backends(messaging, payloads, runtime, clock),
-        nodes,
-        control,
-        reporter,
+    messaging, payloads = open_worker(boot.kit, descriptors[1:], clock, boot.incarnation)
+    job = Job(
+        program,
+        plan.spec.flow_id,
+        boot.slot,
+        boot.incarnation,
+        abandon=boot.abandon,
+        restarted=boot.restarted,
     )
+    backends = Backends(messaging, payloads, runtime, clock)
+    return _Made(Shell(job, backends, nodes, control, reporter), messaging)
 
 
 def _work(boot: Boot, descriptors: Sequence[int], link: Link) -> None:
@@ -215,10 +222,13 @@ def _work(boot: Boot, descriptors: Sequence[int], link: Link) -> None:
     keeper.start()
     again = False
     try:
-        shell = _shell(boot, descriptors, control, reporter, keeper)
+        made = _make(boot, descriptors, control, reporter, keeper)
         again = True
         faults.arm([Fault(f.barrier, FaultAction(f.action), f.hit, f.record) for f in boot.faults])
-        kind = shell.run()
+        kind = made.shell.run()
+        while kind is not None and not control.quit:  # readers are served until they have everything
+            if made.messaging.linger(deadline=time.monotonic() + _LINGER_SECONDS):
+                break
         reporter.beat()
         reporter.say(Ended(None if kind is None else kind.value))
     except LinkClosed:
@@ -243,9 +253,9 @@ def main(arguments: Sequence[str]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     link = Link(socket.socket(fileno=control))
     received = link.receive()
-    if received is None or not isinstance(received[0], Boot):
+    boot, descriptors = received or (None, [])
+    if not isinstance(boot, Boot):
         raise ContractBroken("a worker was started without its boot document")
-    boot, descriptors = received
     sys.path[:] = boot.import_path
     _work(boot, descriptors, link)
 

@@ -36,7 +36,7 @@ def dump_classes(classes: Mapping[str, Any]) -> bytes:
         ) from error
     try:
         data: bytes = cloudpickle.dumps((dict(classes), _record_classes()))
-    except Exception as error:  # noqa: BLE001  (it runs what user classes define; every failure is theirs)
+    except Exception as error:
         raise UsageError(
             f"the classes of {', '.join(classes)} cannot be sent to a process",
             cause=f"{type(error).__name__}: {error}",

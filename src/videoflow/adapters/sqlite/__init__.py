@@ -4,6 +4,6 @@ Used by the local engine and its workers, each of which opens the same file. It 
 SQLite cannot share a write-ahead log between processes (most network file systems).
 """
 
-from videoflow.adapters.sqlite._store import SqliteStore
+from videoflow.adapters.sqlite._store import CAPABILITIES, SqliteStore
 
-__all__ = ["SqliteStore"]
+__all__ = ["CAPABILITIES", "SqliteStore"]

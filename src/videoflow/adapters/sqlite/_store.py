@@ -22,6 +22,14 @@ CREATE TABLE records (
 CREATE TABLE logs (name TEXT, number INTEGER, record BLOB NOT NULL, PRIMARY KEY (name, number)) WITHOUT ROWID;
 """
 _KEYS_AT_ONCE = 500
+CAPABILITIES = RuntimeCapabilities(
+    adapter="sqlite",
+    shared=True,
+    survives_process=True,
+    survives_power=False,
+    atomic_commit=True,
+    crosses_hosts=False,
+)
 
 
 class SqliteStore(RuntimeStore):
@@ -61,14 +69,7 @@ class SqliteStore(RuntimeStore):
 
     def capabilities(self) -> RuntimeCapabilities:
         """Returns what one SQLite file without fsync guarantees."""
-        return RuntimeCapabilities(
-            adapter="sqlite",
-            shared=True,
-            survives_process=True,
-            survives_power=False,
-            atomic_commit=True,
-            crosses_hosts=False,
-        )
+        return CAPABILITIES
 
     def get(self, keys: Sequence[str], *, deadline: float) -> Observation[dict[str, Stored]]:
         """Returns those of the keys that exist."""

@@ -1,0 +1,52 @@
+"""The account of a run at its end, from the two ends of every channel and what workers said of inner edges.
+
+Used by the engines. It refuses nothing: an end that cannot be read leaves its edge unknown.
+"""
+
+from collections.abc import Callable, Mapping
+
+from videoflow.backends.messaging import ChannelId, SubscriptionId
+from videoflow.engines._ledger import InnerLedger, LedgerReader, Records
+from videoflow.engines._provision import subscriptions_of
+from videoflow.graph.report import EdgeReport
+from videoflow.planner.plan import Plan
+from videoflow.worker.core import TaskProgram
+
+
+def account_of_edges(
+    plan: Plan,
+    run_id: str,
+    programs: Mapping[str, TaskProgram],
+    inner: InnerLedger,
+    announced: Callable[[ChannelId], Records],
+    settled: Callable[[SubscriptionId], Records],
+    now: float,
+) -> list[EdgeReport]:
+    """Returns the ledger of every edge of the flow, fused ones included.
+
+    Args:
+        plan: What was run.
+        run_id: ULID.
+        programs: By task.
+        inner: Fates on edges inside tasks.
+        announced: Reads the writers' end of a channel.
+        settled: Reads the reader's end of a subscription.
+        now: Monotonic seconds.
+    """
+    reader = LedgerReader(
+        plan=plan,
+        announced=announced,
+        settled=settled,
+        inner=inner,
+        subscriptions={
+            (subscription.reader, subscription.channel.node, subscription.channel.port): name
+            for _, subscription, name in subscriptions_of(plan, run_id)
+        },
+        inner_edges={
+            edge: (task, number)
+            for task, program in programs.items()
+            for number, edge in enumerate(program.inner_edges)
+        },
+        now=now,
+    )
+    return reader.edges()

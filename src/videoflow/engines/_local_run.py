@@ -1,0 +1,321 @@
+"""A run in processes: the handle that a user holds, and the thread that supervises.
+
+Used by the local engine. It decides when a run stops, aborts, stalls and ends, and gives the account; what
+becomes of single processes is the supervisor's. It refuses to leave a process, memory or a claim behind,
+however the run ends.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from contextlib import ExitStack, contextmanager
+
+from videoflow.adapters.shm import ShmHost
+from videoflow.backends.outcomes import Known
+from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
+from videoflow.clock import Clock
+from videoflow.engines._account import account_of_edges
+from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._local_supervisor import Common, Supervisor
+from videoflow.engines._provision import subscriptions_of
+from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines.run_folder import RunFolder
+from videoflow.errors import RunFailed
+from videoflow.graph.report import GapReport, RunReport
+from videoflow.graph.running import NodeStatus, RunStatus
+from videoflow.worker import NodeFigures, make_program
+from videoflow.worker.core.actions import InnerFate
+
+_LOG = logging.getLogger("videoflow.engines.local")
+_LOOK_SECONDS = 0.1
+_STORE_SECONDS = 0.25
+_GRACE_SECONDS = 1.0
+_CALL_SECONDS = 30.0
+
+
+class LocalRun:
+    """A run in processes; any thread may use it.
+
+    Attributes:
+        run_id: ULID.
+        plan: What it runs, as in `plan.json`.
+        folder: The run folder.
+    """
+
+    def __init__(
+        self, common: Common, folder: RunFolder, host: ShmHost, runtime: FlowRuntime, clock: Clock
+    ) -> None:
+        """Starts the processes.
+
+        Args:
+            common: What all workers are told.
+            folder: The run folder.
+            host: The message log, provisioned.
+            runtime: The records of the run.
+            clock: Time.
+        """
+        self.run_id, self.plan, self.folder = common.run_id, common.plan, folder
+        self._options = common.options
+        self._clock, self._host, self._runtime = clock, host, runtime
+        self._inner = InnerLedger()
+        self._supervisor = Supervisor(common, host, self, clock)
+        self._began, self._began_wall = clock.monotonic(), clock.wall()
+        self._state = "starting"
+        self._desired = Desired.RUN
+        self._stops = 0
+        self._quit = False
+        self._deadline: float | None = None
+        self._looked_at_store = 0.0
+        self._queues: dict[str, tuple[int | None, int]] = {}
+        self._ended: Future[RunReport] = Future()
+
+    def begin(self, owned: ExitStack) -> None:
+        """Starts the processes, and the thread that supervises them.
+
+        Args:
+            owned: What is to be given back when the run has ended.
+        """
+        try:
+            self._supervisor.start()
+        except BaseException:
+            self._supervisor.kill("the run could not be started")
+            self._supervisor.close()
+            raise
+        self._state = "running"
+        threading.Thread(
+            target=self._supervise, args=(owned,), name="videoflow-supervisor", daemon=True
+        ).start()
+
+    # The handle -------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Asks the sources to end and drains; a second call ends without draining."""
+        self._stops += 1
+        self._supervisor.wake()
+
+    def wait(self) -> RunReport:
+        """Blocks until the run has ended; Ctrl-C comes through.
+
+        Raises:
+            RunFailed: The supervisor itself failed.
+        """
+        while (report := self.wait_for(_GRACE_SECONDS)) is None:
+            pass
+        return report
+
+    def wait_for(self, seconds: float) -> RunReport | None:
+        """Blocks at most so long; None when the run goes on.
+
+        Raises:
+            RunFailed: The supervisor itself failed.
+        """
+        try:
+            return self._ended.result(seconds)
+        except NotInTime:
+            return None
+
+    def status(self) -> RunStatus:
+        """Returns live figures, a quarter of a second old at most."""
+        restarts = self._restarts()
+        nodes = tuple(
+            self._node_status(name, figures, restarts.get(task, 0))
+            for task, nodes in self._figures().items()
+            for name, figures in nodes.items()
+        )
+        return RunStatus(self.run_id, self._state, self._clock.monotonic() - self._began, nodes)
+
+    @property
+    def socket_bytes(self) -> int:
+        """Bytes through the supervisor's sockets so far: what workers are told, and what they say."""
+        return self._supervisor.socket_bytes() + self._host.socket_bytes
+
+    def processes(self) -> dict[str, int]:
+        """Returns `task-slot` → process number, of the workers that live now."""
+        return {r.name: p.pid for r in self._supervisor.replicas if (p := r.process) is not None}
+
+    def _node_status(self, name: str, figures: NodeFigures, restarts: int) -> NodeStatus:
+        queue, drops = self._queues.get(name, (None, 0))
+        mean = figures.seconds / figures.items if figures.items else None
+        return NodeStatus(name, figures.items, figures.expected, mean, queue, drops, figures.errors, restarts)
+
+    # Told by the supervisor, in its thread ----------------------------------------------------
+
+    def inner(self, task: str, fates: Sequence[InnerFate]) -> None:
+        """Joins fates on edges inside a task."""
+        self._inner.add(task, fates)
+
+    def failed(self, failure: FirstFailure) -> None:
+        """Lets every worker know that the run has failed."""
+        self._desired = Desired.ABORT
+        self._supervisor.raise_desired(Desired.ABORT, self.plan.task_of(failure.node).name)
+        self._start_drain()
+
+    def given_up(self, failure: FirstFailure) -> None:
+        """Records a failure, and aborts."""
+        standing = self._runtime.fail_first(failure, deadline=self._call_deadline())
+        self._runtime.raise_desired(Desired.ABORT, deadline=self._call_deadline())
+        self.failed(standing)
+
+    # Supervising ------------------------------------------------------------------------------
+
+    def _supervise(self, owned: ExitStack) -> None:
+        with self._told_to_waiters(), owned:
+            try:
+                self._until_ended()
+            finally:
+                self._supervisor.kill("it was still running when the run ended")
+            report = self._make_report()
+            self._runtime.finish(report.verdict.value, deadline=self._call_deadline())
+            self._supervisor.close()
+        self.folder.write_report(report)
+        self._state = "ended"
+        self._ended.set_result(report)
+
+    @contextmanager
+    def _told_to_waiters(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            failed = RunFailed(
+                "the supervisor of the run failed",
+                cause=f"{type(error).__name__}: {error}",
+                effect="its workers were ended",
+                remedy="report this as a defect, with the run folder",
+            )
+            failed.__cause__ = error
+            self._ended.set_exception(failed)
+            raise
+
+    def _until_ended(self) -> None:
+        progress, since = -1, self._clock.monotonic()
+        while not self._supervisor.done:
+            self._supervisor.turn(_LOOK_SECONDS)
+            now = self._clock.monotonic()
+            self._hear_stops(now)
+            moved = sum(replica.moved() for replica in self._supervisor.replicas)
+            if moved != progress or any(r.calling is not None for r in self._supervisor.replicas):
+                progress, since = moved, now
+            if now - since > self._options.stall_seconds:
+                self._stalled()
+                self._quit = True
+            if self._quit or (self._deadline is not None and now > self._deadline):
+                self._end_now()
+                return
+
+    def _hear_stops(self, now: float) -> None:
+        """Looks what was asked here, and by `videoflow stop` in the records of the run."""
+        if now - self._looked_at_store >= _STORE_SECONDS:
+            self._looked_at_store = now
+            self._look_at_queues()
+            recorded = self._runtime.desired(deadline=self._call_deadline())
+            if recorded > self._desired:
+                self._raised_outside(recorded)
+        if self._stops >= 1 and self._desired is Desired.RUN:
+            self._runtime.raise_desired(Desired.STOP, deadline=self._call_deadline())
+            self._stop()
+        if self._stops >= 2:
+            self._quit = True
+
+    def _raised_outside(self, recorded: Desired) -> None:
+        if recorded is Desired.STOP:
+            self._stops = max(self._stops, 1)
+            self._stop()
+            return
+        failure = self._runtime.first_failure(deadline=self._call_deadline())
+        if failure is None:
+            self._desired, self._quit = recorded, True
+        else:
+            self.failed(failure)
+
+    def _stop(self) -> None:
+        self._desired = Desired.STOP
+        self._state = "stopping"
+        self._supervisor.raise_desired(Desired.STOP)
+        self._start_drain()
+
+    def _start_drain(self) -> None:
+        if self._deadline is None:
+            self._deadline = self._clock.monotonic() + self._options.drain_seconds
+
+    def _end_now(self) -> None:
+        self._supervisor.end_now()
+        deadline = self._clock.monotonic() + _GRACE_SECONDS
+        while not self._supervisor.done and (left := deadline - self._clock.monotonic()) > 0:
+            self._supervisor.turn(left)
+
+    def _stalled(self) -> None:
+        waiting = [replica.task for replica in self._supervisor.replicas if not replica.done]
+        failure = FirstFailure(
+            node=waiting[0].nodes[0],
+            code="VF-RUN-STALLED",
+            message=f"no progress for {self._options.stall_seconds:g} s",
+            cause=f"tasks that have not ended: {', '.join(task.name for task in waiting)}",
+            remedy="report this as a defect, with plan.json",
+            exit_status=5,
+        )
+        self._runtime.fail_first(failure, deadline=self._call_deadline())
+        self._runtime.raise_desired(Desired.ABORT, deadline=self._call_deadline())
+
+    def _look_at_queues(self) -> None:
+        queues: dict[str, tuple[int | None, int]] = {}
+        for task, _, subscription in subscriptions_of(self.plan, self.run_id):
+            observed = self._host.observe_subscription(subscription, deadline=0.0)
+            if isinstance(observed, Known):
+                waiting, drops = queues.get(task.nodes[0], (0, 0))
+                seen = observed.value
+                queues[task.nodes[0]] = ((waiting or 0) + seen.available, drops + seen.evicted)
+        self._queues = queues
+
+    def _call_deadline(self) -> float:
+        return self._clock.monotonic() + _CALL_SECONDS
+
+    # The account ------------------------------------------------------------------------------
+
+    def _figures(self) -> dict[str, dict[str, NodeFigures]]:
+        total: dict[str, dict[str, NodeFigures]] = {}
+        for replica in self._supervisor.replicas:
+            task = total.setdefault(replica.task.name, {n: NodeFigures() for n in replica.task.nodes})
+            for name, figures in replica.figures().items():
+                task[name].add(figures)
+        return total
+
+    def _restarts(self) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for replica in self._supervisor.replicas:
+            total[replica.task.name] = total.get(replica.task.name, 0) + replica.restarts
+        return total
+
+    def _make_report(self) -> RunReport:
+        now, deadline = self._clock.monotonic(), self._call_deadline()
+        edges = account_of_edges(
+            self.plan,
+            self.run_id,
+            {task.name: make_program(self.plan, task, self.run_id) for task in self.plan.tasks},
+            self._inner,
+            lambda channel: self._host.announced(channel, deadline=deadline),
+            lambda subscription: self._host.settled(subscription, deadline=deadline),
+            now,
+        )
+        facts = RunFacts(
+            plan=self.plan,
+            run_id=self.run_id,
+            options=self._options,
+            runtime=self._runtime,
+            edges=edges,
+            figures=self._figures(),
+            restarts=self._restarts(),
+            began_wall=self._began_wall,
+            seconds=now - self._began,
+            now=now,
+            quit=self._quit,
+            lost={r.task.name: r.lost for r in self._supervisor.replicas if r.lost},
+            folder=str(self.folder.path),
+        )
+        report = make_report(facts)
+        report.gaps += [
+            GapReport(where=node, what=f"{count} calls were ended by killing", cause="timeout_seconds")
+            for node, count in self._supervisor.timeouts.items()
+        ]
+        return report

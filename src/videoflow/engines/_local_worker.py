@@ -1,0 +1,128 @@
+"""One worker process, from its start to its reaping.
+
+Used by the supervisor of the local engine. A worker runs in a session of its own, with two inherited sockets:
+the control link, and a lifeline on which nothing is ever sent. It refuses to leave anything that the worker
+started: its process group ends with it.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from videoflow.worker._link import Boot, Link, LinkClosed, Message
+from videoflow.worker._page import Page, make_page
+
+_LOG_LINES = 12
+_LOG_BYTES = 8192
+
+
+class WorkerProcess:
+    """One incarnation of a replica.
+
+    Attributes:
+        pid: Its process number, which is also that of its session.
+        pidfd: Polls readable when it has died.
+        page: What it did so far; readable until `reap` and after.
+        link: To talk to it.
+    """
+
+    def __init__(self, boot: Boot, descriptors: Sequence[int], nodes: Sequence[str], log: Path) -> None:
+        """Starts a worker and queues its boot document.
+
+        Args:
+            boot: What it is to be.
+            descriptors: Those of its kit; duplicated here, so the caller may close them.
+            nodes: The nodes of its task, in order.
+            log: Where its output is appended.
+        """
+        self.log = log
+        page = make_page()
+        self._to_send = [os.dup(number) for number in (page, *descriptors)]
+        self.page = Page(page, nodes)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        inherited = (theirs.fileno(), their_lifeline.fileno())
+        with log.open("ab") as output, theirs, their_lifeline:
+            self._process = subprocess.Popen(
+                [sys.executable, "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=inherited,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        ours.setblocking(False)
+        self.link = Link(ours)
+        self.link.queue(boot, self._to_send)
+
+    def flush(self) -> bool:
+        """Sends what is queued; returns whether nothing is left, also when the worker is gone."""
+        try:
+            done = self.link.flush()
+        except LinkClosed:
+            done = True
+        if done:
+            self._close_sent()
+        return done
+
+    def take(self) -> tuple[list[Message], bool]:
+        """Returns what the worker has said since the last time, and whether it may say more."""
+        said = []
+        try:
+            while (received := self.link.receive()) is not None:
+                said.append(received[0])
+        except LinkClosed:
+            return said, False
+        return said, True
+
+    def kill(self) -> None:
+        """Ends it now; `pidfd` tells when it has."""
+        self._process.kill()
+
+    def reap(self) -> int:
+        """Reaps the dead worker, ends whatever it started, and returns its exit status (negative: signal)."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # before its number is free again
+        status = self._process.wait()
+        os.close(self.pidfd)
+        self._lifeline.close()
+        self.link.close()
+        self._close_sent()
+        return status
+
+    def last_lines(self) -> str:
+        """Returns the last lines of its log."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(max(0, self.log.stat().st_size - _LOG_BYTES))
+                lines = deque(file.read().decode(errors="replace").splitlines(), _LOG_LINES)
+        except OSError:
+            return ""
+        return "\n".join(lines)
+
+    def note(self, text: str) -> None:
+        """Appends a line of the supervisor's to its log."""
+        with contextlib.suppress(OSError), self.log.open("ab") as file:
+            file.write(f"supervisor: {text}\n".encode())
+
+    def _close_sent(self) -> None:
+        while self._to_send:
+            os.close(self._to_send.pop())
+
+
+def how_it_died(status: int) -> str:
+    """Returns an exit status in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
