@@ -95,7 +95,7 @@ def find_factory(module: ModuleType, name: str | None = None) -> Callable[..., V
     Raises:
         FlowFileError: There is none, there are several, or none of that name.
     """
-    file = module.__file__ or module.__name__
+    file = getattr(module, "__file__", None) or module.__name__
     own = {key: found for key, found in vars(module).items() if _could_build(found)}
     if name is not None:
         if name not in own:

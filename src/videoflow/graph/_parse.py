@@ -52,10 +52,12 @@ def parse_bytes(text: str) -> int:
     plain = text.strip().lower().replace("_", "")
     number = plain.rstrip("abcdefghijklmnopqrstuvwxyz ")
     try:
-        size = float(number) * _UNITS[plain[len(number) :].strip()]
-        return int(size) if size >= 0 else int(number)
+        size = int(float(number) * _UNITS[plain[len(number) :].strip()])
     except (ValueError, KeyError, OverflowError):
-        raise Unparsable("a size", '"2 GiB"') from None
+        size = -1
+    if size < 0:
+        raise Unparsable("a size", '"2 GiB"')
+    return size
 
 
 def parse(texts: Sequence[str], wanted: Annotation, *, is_size: bool = False) -> Value:

@@ -4,9 +4,12 @@ Used in tests of nodes, and in notebooks to try one. It refuses what a run would
 values that no edge carries, outputs that the ports do not allow, checkpoints that do not add up.
 """
 
+import copy
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from videoflow import wire
 from videoflow.errors import EmissionRefused, UsageError
@@ -138,7 +141,7 @@ class _Driven:
     def _parts(self, value: Value) -> tuple[Any, ...]:
         several = isinstance(value, tuple) and self._takes_several(value)
         parts = value if several else (value,)
-        return tuple(wire.freeze(part) for part in parts)
+        return tuple(wire.freeze(_own(part)) for part in parts)
 
     def _takes_several(self, value: tuple[Any, ...]) -> bool:
         inputs = self._node._videoflow_record.inputs
@@ -147,6 +150,11 @@ class _Driven:
         main: Any = getattr(self._node, "consume" if isinstance(self._node, Consumer) else "process")
         shape = shape_of(main)
         return shape.least > 1 or (shape.most != 1 and len(value) > 1)
+
+
+def _own(value: Value) -> Value:
+    """Returns a copy of what freezing would make read-only in the hands of the caller."""
+    return copy.deepcopy(value) if isinstance(value, np.ndarray | list | tuple | dict) else value
 
 
 def _port(node: Node, port: str) -> str:
