@@ -28,6 +28,9 @@ BARRIERS = (
     "terminator.sent",
     "source.item",
     "effect.done",
+    "shm.appended",
+    "shm.committed",
+    "shm.settled",
 )
 
 

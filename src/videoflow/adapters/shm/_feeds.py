@@ -1,0 +1,445 @@
+"""How a producer replica feeds one subscription: telling heads, or giving out sequences.
+
+A feed belongs to an outlet, the producer's end of one channel. What it decides it writes into words of
+its own first, so that its next incarnation finds it.
+"""
+
+from collections import deque
+from typing import Protocol
+
+from videoflow.adapters.shm._layout import RingPlace, SubscriptionPlace
+from videoflow.adapters.shm._ledger import cause_code
+from videoflow.adapters.shm._links import CHUNK, Hub, Op, Peer, pairs_of
+from videoflow.adapters.shm._log import RECEIVED, Log, RingWriter, assignment, is_settled
+from videoflow.adapters.shm._slab import Slot
+from videoflow.backends.coverage import Cause
+from videoflow.backends.messaging import LiveSubscriptionSpec
+from videoflow.clock import Clock
+from videoflow.faults import reach
+
+
+class Record:
+    """A record that somebody has not settled: who, who still holds its payloads, and what it costs."""
+
+    __slots__ = ("arrived", "data", "holding", "key", "size", "slots", "source", "waiting")
+
+    def __init__(self, size: int, slots: tuple[Slot, ...], waiting: int, *, data: bool) -> None:
+        self.size = size
+        self.slots = slots
+        self.waiting = waiting
+        self.holding = waiting
+        self.data = data
+        self.key = ""
+        self.source = ""
+        self.arrived = 0.0
+
+
+class Owner(Protocol):
+    """What a feed needs of its outlet."""
+
+    log: Log
+    hub: Hub
+    clock: Clock
+    ring: RingWriter
+    records: dict[int, Record]
+    number: int
+    slot: int
+    rings: tuple[RingPlace, ...]
+
+    def let_go(self, record: Record, bit: int) -> None:
+        """A subscription's claim on the payloads of a record ends."""
+
+    def done(self, sequence: int, bit: int) -> None:
+        """A subscription has settled a record."""
+
+
+class Feed:
+    """An exclusive, reliable subscription: its reader walks the ring up to the head that it is told."""
+
+    def __init__(self, owner: Owner, number: int, place: SubscriptionPlace, bit: int) -> None:
+        self.owner = owner
+        self.number = number
+        self.place = place
+        self.bit = bit
+        self.peers: list[Peer] = [(place.reader, replica) for replica in range(len(place.cells))]
+        self.mask = owner.ring.place.slots - 1
+        self._words = owner.log.words
+
+    def committed(self, first: int) -> None:
+        """Records from `first` to the head have become visible."""
+        for peer in self.peers:
+            self.owner.hub.queue(peer, (Op.HEAD, self.owner.number, self.owner.ring.head))
+
+    def dispatch(self) -> None:
+        """Gives out what may be given out now."""
+
+    def greet(self, replica: int) -> None:
+        """A reader is connected: learns what it settled meanwhile, and tells it what there is."""
+        for sequence in [s for s, record in self.owner.records.items() if record.waiting & self.bit]:
+            if self.settled_by(replica, sequence):
+                self.owner.done(sequence, self.bit)
+        self.owner.hub.queue(self.peers[replica], (Op.HEAD, self.owner.number, self.owner.ring.head))
+
+    def leased(self, replica: int) -> list[Record]:
+        """Returns the records that a dead reader may have passed on, and that others will settle."""
+        return []
+
+    def gone(self, replica: int) -> None:
+        """A reader is dead."""
+
+    def settled(self, replica: int, sequence: int) -> None:
+        """A reader settled a record."""
+        self.owner.done(sequence, self.bit)
+
+    def handed_back(self, replica: int, sequence: int) -> None:
+        """A reader gives back a record that it did not start."""
+
+    def want(self, replica: int, items: int) -> None:
+        """A reader asks for items."""
+
+    def adopt(self, sequence: int, record: Record) -> None:
+        """Finds out what an earlier incarnation did with a record."""
+        if self.settled_by(0, sequence):
+            record.waiting &= ~self.bit
+            record.holding &= ~self.bit
+
+    def adopted(self) -> None:
+        """All records that an earlier incarnation left are known."""
+
+    def evict_oldest(self) -> bool:
+        """Makes a tombstone of the oldest item that nobody has; False where nothing may be lost."""
+        return False
+
+    def settled_by(self, replica: int, sequence: int) -> bool:
+        """Returns whether a reader's own cell says that it settled a record."""
+        return is_settled(self._cell(replica, sequence), sequence)
+
+    def _cell(self, replica: int, sequence: int) -> int:
+        return self._words[self.place.cells[replica][self.owner.slot] + (sequence & self.mask)]
+
+
+class GivenFeed(Feed):
+    """A competing subscription: each record is given to one replica, the least loaded.
+
+    The spread is kept over all writer slots: each dispatch is stamped with the number of dispatches so
+    far, and no slot gives out while the oldest unsettled dispatch of any slot lies a spread behind.
+    Slots that look at the same moment may pass the limit by one each, so it is lowered by their number.
+    """
+
+    def __init__(self, owner: Owner, number: int, place: SubscriptionPlace, bit: int) -> None:
+        super().__init__(owner, number, place, bit)
+        slots = len(place.assigned)
+        self.next = max(owner.ring.tail, self._words[place.assigned[owner.slot]])
+        self.returned: dict[int, int] = {}
+        self.outstanding: list[dict[int, int]] = [{} for _ in self.peers]
+        self.connected = [False] * len(self.peers)
+        self._items = 0
+        self._bytes = 0
+        self._floors = [self._words[ring.tail] for ring in owner.rings]
+        spec = place.spec
+        self._credit_items = max(1, spec.credit.items // slots)
+        self._credit_bytes = max(1, spec.credit.size_bytes // slots)
+        self._spread = None if spec.spread is None else max(1, spec.spread - slots + 1)
+        window = min(self._credit_items, self._spread or self._credit_items)
+        replicas = len(self.peers)
+        self._share = window if replicas == 1 else max(1, -(-window // (2 * replicas)))
+        self._evicted: dict[int, int] = {}
+        self._given: dict[tuple[int, int, int], list[int]] = {}
+
+    def committed(self, first: int) -> None:
+        """Records from `first` to the head have become visible."""
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Gives out what credit, spread and the replicas' load allow."""
+        while True:
+            again = bool(self.returned)
+            sequence = min(self.returned) if again else self.next
+            if sequence >= self.owner.ring.head:
+                break
+            record = self.owner.records.get(sequence)
+            if record is None or not record.waiting & self.bit:
+                self._pass(sequence)
+                continue
+            if (not again and self._closed()) or not self._affords(record):
+                break
+            replica = self._least_loaded()
+            if replica < 0:
+                break
+            self._give(sequence, record, replica, self.returned.get(sequence, 1))
+        self._tell()
+
+    def greet(self, replica: int) -> None:
+        """A reader is connected: what it has is said again, since the earlier socket may have lost it."""
+        self.connected[replica] = True
+        for sequence in list(self.outstanding[replica]):
+            if self.settled_by(replica, sequence):
+                self.settled(replica, sequence)
+                continue
+            word = self._words[self.place.assignments[self.owner.slot] + (sequence & self.mask)]
+            self._given.setdefault((replica, word >> 16 & 255, word >> 8 & 255), []).append(sequence)
+        self.dispatch()
+
+    def leased(self, replica: int) -> list[Record]:
+        """Returns the records that a dead reader may have passed on, and that others will settle."""
+        records = self.owner.records
+        return [records[s] for s in self.outstanding[replica] if s in records and records[s].holding]
+
+    def gone(self, replica: int) -> None:
+        """A reader is dead: what it had goes to others, counted where it was received."""
+        self.connected[replica] = False
+        for sequence in list(self.outstanding[replica]):
+            word = self._cell(replica, sequence)
+            if is_settled(word, sequence):
+                self.settled(replica, sequence)
+            else:
+                self._return(replica, sequence, int(word >> 16 == sequence and word & 255 == RECEIVED))
+
+    def settled(self, replica: int, sequence: int) -> None:
+        """A reader settled a record."""
+        if sequence in self.outstanding[replica]:
+            self._refund(replica, sequence)
+            self._evicted.pop(sequence, None)
+            self.owner.done(sequence, self.bit)
+
+    def handed_back(self, replica: int, sequence: int) -> None:
+        """A reader gives back a record that it did not start."""
+        if sequence in self.outstanding[replica]:
+            self._return(replica, sequence, 0)
+
+    def adopt(self, sequence: int, record: Record) -> None:
+        """Finds out to whom an earlier incarnation gave a record, and what became of it."""
+        word = self._words[self.place.assignments[self.owner.slot] + (sequence & self.mask)]
+        if word >> 24 != sequence:
+            return
+        replica, count, cause = (word & 255) - 1, word >> 8 & 255, word >> 16 & 255
+        if cause:
+            self._evicted[sequence] = cause
+            record.holding &= ~self.bit
+        if replica < 0:
+            if sequence < self.next:
+                self.returned[sequence] = count
+            return
+        self.next = max(self.next, sequence + 1)
+        if self.settled_by(replica, sequence):
+            record.waiting &= ~self.bit
+            record.holding &= ~self.bit
+        else:
+            self._charge(replica, sequence, record)
+
+    def _pass(self, sequence: int) -> None:
+        if self.returned.pop(sequence, None) is None:
+            self.next = sequence + 1
+            self._words[self.place.assigned[self.owner.slot]] = self.next
+
+    def _affords(self, record: Record) -> bool:
+        if not record.data or self._items == 0:
+            return True
+        return self._items < self._credit_items and self._bytes + record.size <= self._credit_bytes
+
+    def _least_loaded(self) -> int:
+        best, load = -1, self._share
+        for replica, given in enumerate(self.outstanding):
+            if self.connected[replica] and len(given) < load:
+                best, load = replica, len(given)
+        return best
+
+    def _closed(self) -> bool:
+        """Returns whether the spread forbids another dispatch."""
+        if self._spread is None:
+            return False
+        own, place = self.owner.slot, self.place
+        if len(place.assigned) == 1:
+            floor = self._floors[0]
+            while floor < self.next and not self._waits(floor):
+                floor += 1
+            self._floors[0] = floor
+            return self.next - floor >= self._spread
+        total, oldest = 0, None
+        for slot in range(len(place.assigned)):
+            head = self._words[place.assigned[slot]]
+            total += head
+            floor = self._floors[slot]
+            while floor < head and not (self._waits(floor) if slot == own else self._open(slot, floor)):
+                floor += 1
+            self._floors[slot] = floor
+            if floor < head:
+                stamp = self._words[place.stamps[slot] + (floor & self.mask)]
+                oldest = stamp if oldest is None else min(oldest, stamp)
+        return oldest is not None and total - oldest >= self._spread
+
+    def _waits(self, sequence: int) -> bool:
+        record = self.owner.records.get(sequence)
+        return record is not None and bool(record.waiting & self.bit)
+
+    def _open(self, slot: int, sequence: int) -> bool:
+        """Returns whether a record of another slot is unsettled, as its reader's cell says."""
+        at = sequence & self.mask
+        word = self._words[self.place.assignments[slot] + at]
+        if word >> 24 != sequence:
+            return word >> 24 < sequence
+        replica = (word & 255) - 1
+        return replica < 0 or not is_settled(self._words[self.place.cells[replica][slot] + at], sequence)
+
+    def _give(self, sequence: int, record: Record, replica: int, count: int) -> None:
+        place, slot, at = self.place, self.owner.slot, sequence & self.mask
+        cause = self._evicted.get(sequence, 0)
+        self._words[place.assignments[slot] + at] = assignment(sequence, cause, count, replica)
+        if self.returned.pop(sequence, None) is None:
+            if place.stamps[slot]:
+                total = sum(self._words[word] for word in place.assigned)
+                self._words[place.stamps[slot] + at] = total
+            self.next = sequence + 1
+            self._words[place.assigned[slot]] = self.next
+        self._charge(replica, sequence, record)
+        self._given.setdefault((replica, cause, count), []).append(sequence)
+
+    def _tell(self) -> None:
+        for (replica, cause, count), sequences in self._given.items():
+            for start in range(0, len(sequences), CHUNK // 2):
+                pairs = pairs_of(sequences[start : start + CHUNK // 2])
+                self.owner.hub.queue(self.peers[replica], (Op.GIVE, self.number, cause, count, pairs))
+        self._given.clear()
+
+    def _charge(self, replica: int, sequence: int, record: Record) -> None:
+        size = record.size if record.data else -1
+        self.outstanding[replica][sequence] = size
+        if size >= 0:
+            self._items += 1
+            self._bytes += size
+
+    def _refund(self, replica: int, sequence: int) -> None:
+        size = self.outstanding[replica].pop(sequence)
+        if size >= 0:
+            self._items -= 1
+            self._bytes -= size
+
+    def _return(self, replica: int, sequence: int, charge: int) -> None:
+        self._refund(replica, sequence)
+        at = self.place.assignments[self.owner.slot] + (sequence & self.mask)
+        word = self._words[at]
+        count = min((word >> 8 & 255) + charge, 255)
+        self._words[at] = assignment(sequence, word >> 16 & 255, count, -1)
+        self.returned[sequence] = count
+
+
+class LiveFeed(GivenFeed):
+    """A subscription to the newest: items are given when a replica asks, older ones become tombstones.
+
+    Only what is not given may be evicted, and only this process gives and evicts, so a reader that lags
+    or hangs never stands in the way. A reader asks for up to so many items of what there is now, or for
+    the first to come.
+    """
+
+    def __init__(self, owner: Owner, number: int, place: SubscriptionPlace, bit: int) -> None:
+        super().__init__(owner, number, place, bit)
+        assert isinstance(place.spec, LiveSubscriptionSpec)
+        self._live = place.spec
+        self._wanted = [0] * len(self.peers)
+        self._waiting: deque[int] = deque()
+        self._by_key: dict[str, deque[int]] = {}
+
+    def committed(self, first: int) -> None:
+        """Records have become visible: the newest of each key stay."""
+        for sequence in range(first, self.owner.ring.head):
+            record = self.owner.records[sequence]
+            if record.data:
+                self._line_up(sequence, record)
+        self.dispatch()
+
+    def want(self, replica: int, items: int) -> None:
+        """A reader asks for items."""
+        self._wanted[replica] = items
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """Gives tombstones and items, in order, to the replicas that ask."""
+        self._expire()
+        for replica, items in enumerate(self._wanted):
+            if items and self.connected[replica]:
+                given = self._serve(replica, items)
+                if given:
+                    self._wanted[replica] = 0
+        self._tell()
+
+    def greet(self, replica: int) -> None:
+        """A reader is connected; it has to ask again."""
+        self._wanted[replica] = 0
+        super().greet(replica)
+
+    def gone(self, replica: int) -> None:
+        """A reader is dead."""
+        self._wanted[replica] = 0
+        super().gone(replica)
+
+    def evict_oldest(self) -> bool:
+        """Makes a tombstone of the oldest item that nobody has."""
+        while self._waiting:
+            sequence = self._waiting.popleft()
+            if self._ungiven(sequence):
+                self._evict(sequence, Cause.DROPPED)
+                return True
+        return False
+
+    def _line_up(self, sequence: int, record: Record) -> None:
+        key = {"source": record.source, None: ""}.get(self._live.latest_key, record.key)
+        line = self._by_key.setdefault(key, deque())
+        line.append(sequence)
+        while self._waiting and not self._ungiven(self._waiting[0]):
+            self._waiting.popleft()
+        self._waiting.append(sequence)
+        while len(line) > self._live.capacity:
+            oldest = line.popleft()
+            if self._ungiven(oldest):
+                self._evict(oldest, Cause.DROPPED)
+
+    def _serve(self, replica: int, items: int) -> bool:
+        given = False
+        while items > 0:
+            again = bool(self.returned)
+            sequence = min(self.returned) if again else self.next
+            if sequence >= self.owner.ring.head:
+                break
+            record = self.owner.records.get(sequence)
+            if record is None or not record.waiting & self.bit:
+                self._pass(sequence)
+                continue
+            if not again and self._closed():
+                break
+            tombstone = sequence in self._evicted
+            self._give(sequence, record, replica, self.returned.get(sequence, 1))
+            given = True
+            if record.data and not tombstone:
+                items -= 1
+        return given
+
+    def _expire(self) -> None:
+        if self._live.max_age_seconds is None:
+            return
+        limit = self.owner.clock.monotonic() - self._live.max_age_seconds
+        while self._waiting:
+            record = self.owner.records.get(self._waiting[0])
+            if record is not None and record.arrived >= limit:
+                break
+            sequence = self._waiting.popleft()
+            if self._ungiven(sequence):
+                self._evict(sequence, Cause.EXPIRED)
+
+    def _ungiven(self, sequence: int) -> bool:
+        if sequence < self.next or sequence in self._evicted:
+            return False
+        return self._waits(sequence)
+
+    def _evict(self, sequence: int, cause: Cause) -> None:
+        reach("tombstone.before")
+        code = cause_code(cause)
+        at = self.place.assignments[self.owner.slot] + (sequence & self.mask)
+        self._words[at] = assignment(sequence, code, 1, -1)
+        self._evicted[sequence] = code
+        self.owner.let_go(self.owner.records[sequence], self.bit)
+
+    def adopted(self) -> None:
+        """Lines up what an earlier incarnation left ungiven."""
+        for sequence, record in self.owner.records.items():
+            if record.data and self._ungiven(sequence):
+                self._line_up(sequence, record)

@@ -1,0 +1,414 @@
+"""The supervisor's side: makes the memory, connects processes, buries the dead, adds up the ledger."""
+
+import array
+import os
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from videoflow.adapters.shm._layout import JournalPlace, Layout, RingPlace, TaskShape, plan_layout
+from videoflow.adapters.shm._ledger import DELIVERED, Entry, closed_only, decode_entry, fold
+from videoflow.adapters.shm._links import RECEIVE_BYTES, Peer
+from videoflow.adapters.shm._log import SETTLED, Log, cell, committed, entries
+from videoflow.adapters.shm._memory import attach, check_budget, make
+from videoflow.adapters.shm._process import Kit
+from videoflow.adapters.shm._status import Progress, channel_status
+from videoflow.backends.coverage import Coverage, OriginRecord
+from videoflow.backends.messaging import (
+    ChannelId,
+    ChannelSpec,
+    ChannelStatus,
+    SubscriptionId,
+    SubscriptionSpec,
+    SubscriptionStatus,
+)
+from videoflow.backends.outcomes import CleanupObservation, Observation, known
+from videoflow.clock import Clock
+from videoflow.errors import ContractBroken, UnknownName
+
+_encode = msgspec.msgpack.Encoder().encode
+_PREFIX_STEP = 256
+
+
+class WorkerKit(msgspec.Struct, frozen=True):
+    """What a new worker process needs: a document, and descriptors in their order, for it to inherit.
+
+    The descriptors are this process's to close once the worker has been started.
+    """
+
+    document: bytes
+    descriptors: list[int]
+
+    def close(self) -> None:
+        """Closes the descriptors here."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+class _Worker:
+    """A living worker: its control socket, and what waits to be sent there."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.waiting: deque[tuple[bytes, list[socket.socket]]] = deque()
+
+
+class ShmHost:
+    """Owns the log and the slabs of one run, in the supervisor.
+
+    In steady state the workers speak to each other; here come deaths, and requests to take ledger
+    entries. The caller waits for processes and tells what became of them.
+
+    Args:
+        clock: For observations.
+        budget_bytes: What the log and all slabs may take.
+    """
+
+    def __init__(self, clock: Clock, budget_bytes: int) -> None:
+        self._clock = clock
+        self._budget = budget_bytes
+        self._lock = threading.RLock()
+        self._descriptors: list[int] = []
+        self._layout: Layout | None = None
+        self._workers: dict[Peer, _Worker] = {}
+        self._by_descriptor: dict[int, Peer] = {}
+        self._ended: set[Peer] = set()
+        self._started: set[Peer] = set()
+        self._announced: dict[int, Coverage] = {}
+        self._settled: dict[int, Coverage] = {}
+        self._last_cells: dict[Peer, Entry] = {}
+        self._told: dict[tuple[int, str, int], int] = {}
+        self._poll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll.register(self._wake, select.EPOLLIN)
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self.socket_bytes = 0
+
+    # Making -----------------------------------------------------------------------------------
+
+    def provision(
+        self,
+        channels: Sequence[ChannelSpec],
+        subscriptions: Sequence[SubscriptionSpec],
+        tasks: Sequence[TaskShape],
+    ) -> int:
+        """Makes all memory; returns its size in bytes.
+
+        Raises:
+            MemoryShort: It does not fit the budget, the machine or the container; nothing was made.
+            UnknownName: A channel or subscription without its task.
+            NotYet: A channel with several partitions.
+        """
+        if self._layout is not None:
+            raise ContractBroken("a host is provisioned once")
+        layout = plan_layout(channels, subscriptions, tasks)
+        total = layout.total_bytes()
+        check_budget(total, self._budget)
+        sizes = [("videoflow-log", layout.log_bytes)]
+        sizes += [(f"videoflow-slab-{n}", slab.size) for n, slab in enumerate(layout.slabs)]
+        try:
+            for name, size in sizes:
+                self._descriptors.append(make(name, size))
+        except BaseException:
+            self._release()
+            raise
+        self._log = Log(attach(self._descriptors[0], write=True))
+        self._layout = layout
+        self._numbers = {place.shape.name: number for number, place in enumerate(layout.tasks)}
+        self._progress = [
+            Progress(self._log, layout.channels[place.channel], place) for place in layout.subscriptions
+        ]
+        self._thread = threading.Thread(target=self._serve, name="videoflow-shm-host", daemon=True)
+        self._thread.start()
+        return total
+
+    def kit(self, task: str, slot: int, incarnation: int) -> WorkerKit:
+        """Prepares a new process for a replica, and connects it with its living peers.
+
+        Args:
+            task: Its task.
+            slot: Its replica.
+            incarnation: From 1, one more for each process of this replica.
+        """
+        with self._lock:
+            layout, me = self._made(), self._peer(task, slot)
+            if me in self._workers:
+                raise ContractBroken(f"replica {slot} of {task} was not said to be dead")
+            self._fold_all()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            worker = self._workers[me] = _Worker(ours)
+            ours.setblocking(False)
+            self._by_descriptor[ours.fileno()] = me
+            self._poll.register(ours.fileno(), select.EPOLLIN)
+            document = _encode(self._kit(layout, me, incarnation))
+            for peer in self._peers(me):
+                if peer in self._workers:
+                    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    self._send(worker, ("link", *peer), [one])
+                    self._send(self._workers[peer], ("link", *me), [other])
+            self._started.add(me)
+            return WorkerKit(document, [theirs.detach(), *map(os.dup, self._descriptors)])
+
+    # Deaths -----------------------------------------------------------------------------------
+
+    def worker_died(self, task: str, slot: int) -> None:
+        """Says that a replica's process is dead and reaped: its leases go to others, or wait for the next."""
+        self._bury(self._peer(task, slot), final=False)
+
+    def worker_ended(self, task: str, slot: int) -> None:
+        """Says that a replica's process has ended for good, having done all its work."""
+        self._bury(self._peer(task, slot), final=True)
+
+    def _bury(self, dead: Peer, *, final: bool) -> None:
+        with self._lock:
+            worker = self._workers.pop(dead, None)
+            if worker is None:
+                return
+            self._forget(worker)
+            self._fold_all()
+            last = self._last_cells.get(dead)
+            if last is not None:
+                self._redo(dead, last)
+            if final:
+                self._ended.add(dead)
+            self._tell_siblings(dead)
+            for peer in self._peers(dead):
+                if peer in self._workers:
+                    self._send(self._workers[peer], ("gone", *dead, final), [])
+
+    def _redo(self, dead: Peer, last: Entry) -> None:
+        """Writes the cells of the last settlement, which a death may have kept from being written."""
+        layout = self._made()
+        for number, slot, first, count in last.cells:
+            place = layout.subscriptions[number]
+            mask = layout.channels[place.channel].rings[slot].slots - 1
+            for sequence in range(first, first + count):
+                at = place.cells[dead[1]][slot] + (sequence & mask)
+                if self._log.words[at] >> 16 <= sequence:
+                    self._log.words[at] = cell(sequence, 1, SETTLED)
+
+    def _tell_siblings(self, dead: Peer) -> None:
+        """Tells what the dead announced before its inputs go to others, who would say it again."""
+        layout = self._made()
+        siblings = [peer for peer in self._workers if peer[0] == dead[0]]
+        for number, channel in enumerate(layout.channels):
+            if channel.writer == dead[0] and siblings:
+                records = closed_only(self._announced.get(number, Coverage()))
+                for peer in siblings:
+                    self._send(self._workers[peer], ("closed", number, records), [])
+
+    # Looking ----------------------------------------------------------------------------------
+
+    def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
+        """Returns the writers' end of the ledger, read from what the writers wrote."""
+        with self._lock:
+            self._fold_all()
+            found = self._announced.get(self._channel(channel), Coverage())
+            return known(tuple(found.records()), self._clock.monotonic())
+
+    def settled(
+        self, subscription: SubscriptionId, *, deadline: float
+    ) -> Observation[tuple[OriginRecord, ...]]:
+        """Returns the reader's end of the ledger, read from what the readers wrote."""
+        with self._lock:
+            self._fold_all()
+            found = self._settled.get(self._subscription(subscription), Coverage())
+            return known(tuple(found.records()), self._clock.monotonic())
+
+    def observe_subscription(
+        self, subscription: SubscriptionId, *, deadline: float
+    ) -> Observation[SubscriptionStatus]:
+        """Returns how far a subscription has come."""
+        with self._lock:
+            status = self._progress[self._subscription(subscription)].status()
+            return known(status, self._clock.monotonic())
+
+    def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
+        """Returns what a channel holds."""
+        with self._lock:
+            place = self._made().channels[self._channel(channel)]
+            return known(channel_status(self._log, place), self._clock.monotonic())
+
+    def close(self) -> CleanupObservation:
+        """Closes everything here; the memory goes with the last process that holds it."""
+        self._closing = True
+        os.eventfd_write(self._wake, 1)
+        if self._thread is not None:
+            self._thread.join()
+        with self._lock:
+            removed = tuple(f"memory {number}" for number in range(len(self._descriptors)))
+            for worker in self._workers.values():
+                self._forget(worker)
+            self._workers.clear()
+            self._release()
+            self._poll.close()
+            os.close(self._wake)
+        return CleanupObservation(complete=True, removed=removed, remaining=())
+
+    def _release(self) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+
+    # The ledger -------------------------------------------------------------------------------
+
+    def _fold_all(self) -> None:
+        layout = self._made()
+        for number, task in enumerate(layout.tasks):
+            for slot, place in enumerate(task.replicas):
+                head = self._log.words[place.commit]
+                for entry in self._taken(place.journal, head):
+                    fold(self._settled, entry.rows)
+                    self._last_cells[number, slot] = entry
+        for number, channel in enumerate(layout.channels):
+            for ring in channel.rings:
+                self._fold_ring(ring)
+            if len(channel.rings) > 1:
+                self._tell_prefixes(number)
+
+    def _fold_ring(self, ring: RingPlace) -> None:
+        for entry in self._taken(ring.journal, committed(self._log, ring)[1]):
+            fold(self._announced, entry.rows)
+
+    def _taken(self, place: JournalPlace, head: int) -> list[Entry]:
+        found = [decode_entry(data) for data in entries(self._log, place, head)]
+        self._log.words[place.folded] = head
+        return found
+
+    def _tell_prefixes(self, number: int) -> None:
+        """Tells the writers of a channel what is closed over all of them, so that each keeps little."""
+        coverage = self._announced.get(number)
+        if coverage is None:
+            return
+        for (node, epoch), found in coverage.origins.items():
+            prefix = found.closed.closed_prefix()
+            if prefix - self._told.get((number, node, epoch), 0) < _PREFIX_STEP:
+                continue
+            self._told[number, node, epoch] = prefix
+            bare = Coverage()
+            bare.close_intervals(node, epoch, ((0, prefix - 1),), DELIVERED)
+            writer = self._made().channels[number].writer
+            for peer, worker in self._workers.items():
+                if peer[0] == writer:
+                    self._send(worker, ("closed", number, bare.records()), [])
+
+    # Sockets ----------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        while not self._closing:
+            for descriptor, event in self._poll.poll():
+                with self._lock:
+                    peer = self._by_descriptor.get(descriptor)
+                    if peer is None:
+                        continue
+                    worker = self._workers[peer]
+                    if event & select.EPOLLOUT:
+                        self._flush(worker)
+                    if event & ~select.EPOLLOUT:
+                        self._take(worker)
+
+    def _take(self, worker: _Worker) -> None:
+        try:
+            data = worker.control.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self.socket_bytes += len(data)
+        if data:
+            self._fold_all()
+            self._send(worker, ("folded",), [])
+        else:  # it is dead, or about to be; who waits for the process says so
+            self._by_descriptor.pop(worker.control.fileno(), None)
+            self._poll.unregister(worker.control.fileno())
+
+    def _send(self, worker: _Worker, message: tuple[Any, ...], ends: list[socket.socket]) -> None:
+        worker.waiting.append((_encode(message), ends))
+        self._flush(worker)
+
+    def _flush(self, worker: _Worker) -> None:
+        blocked = False
+        while worker.waiting and not blocked:
+            data, ends = worker.waiting[0]
+            rights = array.array("i", [end.fileno() for end in ends])
+            try:
+                worker.control.sendmsg(
+                    [data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)] if ends else []
+                )
+                self.socket_bytes += len(data)
+            except BlockingIOError:
+                blocked = True
+                continue
+            except OSError:  # it is dead; its successor is told anew
+                pass
+            worker.waiting.popleft()
+            _close(ends)
+        if worker.control.fileno() in self._by_descriptor:
+            self._poll.modify(worker.control.fileno(), select.EPOLLIN | (select.EPOLLOUT if blocked else 0))
+
+    def _forget(self, worker: _Worker) -> None:
+        for _, ends in worker.waiting:
+            _close(ends)
+        if self._by_descriptor.pop(worker.control.fileno(), None) is not None:
+            self._poll.unregister(worker.control.fileno())
+        worker.control.close()
+
+    # Names ------------------------------------------------------------------------------------
+
+    def _kit(self, layout: Layout, me: Peer, incarnation: int) -> Kit:
+        channels = [n for n, place in enumerate(layout.channels) if place.writer == me[0]]
+        subscriptions = [n for n, place in enumerate(layout.subscriptions) if place.reader == me[0]]
+        return Kit(
+            layout=layout,
+            task=me[0],
+            slot=me[1],
+            incarnation=incarnation,
+            announced={n: closed_only(self._announced[n]) for n in channels if n in self._announced},
+            settled={n: closed_only(self._settled[n]) for n in subscriptions if n in self._settled},
+            ended=sorted(self._ended),
+            started=sorted(self._started - {me}),
+        )
+
+    def _peers(self, me: Peer) -> list[Peer]:
+        layout = self._made()
+        tasks = set()
+        for place in layout.subscriptions:
+            ends = (layout.channels[place.channel].writer, place.reader)
+            if me[0] in ends:
+                tasks |= set(ends) - {me[0]}
+        return [(task, slot) for task in sorted(tasks) for slot in range(len(layout.tasks[task].replicas))]
+
+    def _made(self) -> Layout:
+        if self._layout is None:
+            raise ContractBroken("the host was not provisioned")
+        return self._layout
+
+    def _peer(self, task: str, slot: int) -> Peer:
+        layout = self._made()
+        number = self._numbers.get(task, -1)
+        if number < 0 or not 0 <= slot < len(layout.tasks[number].replicas):
+            raise UnknownName(f"there is no replica {slot} of a task {task!r}")
+        return number, slot
+
+    def _channel(self, channel: ChannelId) -> int:
+        for number, place in enumerate(self._made().channels):
+            if place.spec.channel == channel:
+                return number
+        raise UnknownName(f"channel {channel} was not provisioned")
+
+    def _subscription(self, subscription: SubscriptionId) -> int:
+        for number, place in enumerate(self._made().subscriptions):
+            if place.spec.subscription == subscription:
+                return number
+        raise UnknownName(f"subscription {subscription} was not provisioned")
+
+
+def _close(ends: Iterable[socket.socket]) -> None:
+    for end in ends:
+        end.close()

@@ -1,0 +1,294 @@
+"""The reader's end of one subscription: what there is, what is held, how far it has come."""
+
+from collections import deque
+from collections.abc import Mapping
+
+import msgspec
+
+from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._ledger import cause_of
+from videoflow.adapters.shm._links import Op, Peer
+from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, read_record
+from videoflow.adapters.shm._outlet import KINDS, ProcessParts
+from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.adapters.shm._status import Progress
+from videoflow.backends.coverage import Cause
+from videoflow.backends.messaging import (
+    Delivery,
+    DeliveryToken,
+    Envelope,
+    Kind,
+    LiveSubscriptionSpec,
+    SubscriptionStatus,
+)
+from videoflow.wire import decode_envelope
+
+Place = tuple[int, int]  # writer slot, sequence
+
+
+class Held:
+    """A lease: the delivery, its cost in credit (-1: none), and the payload slots that it needs."""
+
+    __slots__ = ("delivery", "size", "slots")
+
+    def __init__(self, delivery: Delivery, size: int, slots: tuple[Slot, ...]) -> None:
+        self.delivery = delivery
+        self.size = size
+        self.slots = slots
+
+
+class Inlet:
+    """One replica's part of a subscription.
+
+    Args:
+        process: Log, sockets, clock and holds of this process.
+        number: Of the subscription.
+        place: Of the channel and of the subscription.
+        replica: Which reader replica this is.
+        incarnation: Of this process, for its tokens.
+    """
+
+    def __init__(
+        self,
+        process: ProcessParts,
+        number: int,
+        place: tuple[ChannelPlace, SubscriptionPlace],
+        replica: int,
+        incarnation: int,
+    ) -> None:
+        self._process = process
+        self._words = process.log.words
+        self.number = number
+        self.channel, self.place = place
+        self.spec = self.place.spec
+        self.subscription = self.spec.subscription
+        self._replica = replica
+        self.generation = incarnation
+        self.rings = self.channel.rings
+        slots = len(self.rings)
+        self._masks = [ring.slots - 1 for ring in self.rings]
+        self.cells = self.place.cells[replica]
+        self.peers: list[Peer] = [(self.channel.writer, slot) for slot in range(slots)]
+        self.heads = [0] * slots
+        self._given: list[deque[tuple[int, int, int]]] = [deque() for _ in range(slots)]
+        self._asked = [False] * slots
+        self.held: dict[Place, Held] = {}
+        self.delayed: list[tuple[float, Place]] = []
+        self._items = 0
+        self._bytes = 0
+        self._evicted = 0
+        self.live = isinstance(self.spec, LiveSubscriptionSpec)
+        self._age = self.spec.max_age_seconds if isinstance(self.spec, LiveSubscriptionSpec) else None
+        self._floors = [self._words[ring.tail] for ring in self.rings]
+        self._cursors = list(self._floors)
+        self._progress = Progress(process.log, *place)
+        self.moved = True
+
+    # What writers say -------------------------------------------------------------------------
+
+    def told_head(self, slot: int, head: int) -> None:
+        """A writer has committed up to a head."""
+        self.heads[slot] = max(self.heads[slot], head)
+
+    def read_head(self, slot: int) -> None:
+        """Takes the head of a writer that has ended."""
+        self.heads[slot] = committed(self._process.log, self.rings[slot])[0]
+
+    def connected(self, slot: int) -> None:
+        """A writer is connected anew: it will say again what it gave, and has to be asked again."""
+        self._given[slot].clear()
+        self._asked[slot] = False
+
+    def told_given(self, slot: int, sequences: list[int], cause: int, count: int) -> None:
+        """A writer gives sequences to this replica; what it has already is not taken twice."""
+        queue, cells, mask = self._given[slot], self.cells[slot], self._masks[slot]
+        self._asked[slot] = False
+        for sequence in sequences:
+            word = self._words[cells + (sequence & mask)]
+            if (slot, sequence) not in self.held and not is_settled(word, sequence):
+                queue.append((sequence, count, cause))
+
+    # Receiving --------------------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        """Returns whether `receive` would return something, or the status has moved on."""
+        if self.moved or self._due():
+            return True
+        if self.place.given:
+            return any(self._given)
+        if self._items and not self._affords(0):
+            return False
+        return any(head > cursor for head, cursor in zip(self.heads, self._cursors, strict=True))
+
+    def take(self, after: Mapping[int, int] | None, limit: int) -> list[Delivery]:
+        """Leases what was given, at most `limit`; what is held after these positions comes first."""
+        found = self._again(limit)
+        if after is not None and self.held:
+            places = sorted(place for place in self.held if place[1] > after.get(place[0], -1))
+            found = [self.held[place].delivery for place in places[:limit]]
+        for slot, queue in enumerate(self._given):
+            while queue and len(found) < limit:
+                sequence, count, cause = queue.popleft()
+                found.append(self._lease(slot, sequence, count, cause))
+        return found
+
+    def ask(self, limit: int) -> None:
+        """Asks the writers of a live channel for items."""
+        items = min(limit, self.spec.credit.items - self._items)
+        if not self.live or items <= 0:
+            return
+        for slot, peer in enumerate(self.peers):
+            if not self._asked[slot] and not self._given[slot]:
+                self._process.hub.queue(peer, (Op.WANT, self.number, items))
+                self._asked[slot] = peer in self._process.hub.links
+
+    def read(self, after: Mapping[int, int], limit: int) -> list[Delivery]:
+        """Returns what is unsettled after these positions, held or not, in the order of each slot."""
+        slots = range(len(self.rings))
+        at = [max(after.get(slot, -1) + 1, self._floor(slot)) for slot in slots]
+        found: list[Delivery] = []
+        while len(found) < limit:
+            best, earliest = -1, 0.0
+            for slot in slots:
+                at[slot] = self._skip_settled(slot, at[slot])
+                if at[slot] >= self.heads[slot]:
+                    continue
+                if len(self.rings) == 1:
+                    best = slot
+                    break
+                arrived = read_record(self._process.log, self.rings[slot], at[slot])[2]
+                if best < 0 or arrived < earliest:
+                    best, earliest = slot, arrived
+            if best < 0:
+                break
+            held = self.held.get((best, at[best]))
+            if held is not None:
+                found.append(held.delivery)
+            else:
+                size = self._size(best, at[best])
+                if size >= 0 and not self._affords(size):
+                    break
+                found.append(self._lease(best, at[best], self._next_count(best, at[best]), 0))
+            at[best] += 1
+        self._cursors = at
+        return found
+
+    def _again(self, limit: int) -> list[Delivery]:
+        """Returns what was settled with `Retry` and is due."""
+        found: list[Delivery] = []
+        while self.delayed and self.delayed[0][0] <= self._process.clock.monotonic() and len(found) < limit:
+            _, place = self.delayed.pop(0)
+            held = self.held[place]
+            token = held.delivery.token
+            again = token._replace(transport_count=token.transport_count + 1)
+            held.delivery = msgspec.structs.replace(held.delivery, token=again)
+            found.append(held.delivery)
+        return found
+
+    def _due(self) -> bool:
+        return bool(self.delayed) and self.delayed[0][0] <= self._process.clock.monotonic()
+
+    def _lease(self, slot: int, sequence: int, count: int, cause: int) -> Delivery:
+        process = self._process
+        data, kind, arrived, size = read_record(process.log, self.rings[slot], sequence)
+        envelope = decode_envelope(data, self.channel.spec.channel)
+        now = process.clock.monotonic()
+        if self._age is not None and not cause and kind == _DATA and now - arrived > self._age:
+            envelope = tombstone(envelope, Cause.EXPIRED)
+        elif cause:
+            envelope = tombstone(envelope, cause_of(cause))
+        self._evicted += envelope.kind is Kind.SKIP and kind == _DATA
+        self._words[self.cells[slot] + (sequence & self._masks[slot])] = cell(sequence, count, RECEIVED)
+        name = f"{self.number}.{slot}.{sequence}"
+        token = DeliveryToken(self.subscription, name, (slot, sequence), count, self.generation)
+        delivery = Delivery(token, envelope, arrived)
+        counts = envelope.kind is Kind.DATA
+        slots = tuple(map(slot_of, envelope.payloads))
+        for payload in slots:
+            process.holds.take(payload)
+        self.held[slot, sequence] = Held(delivery, size if counts else -1, slots)
+        if counts:
+            self._items += 1
+            self._bytes += size
+        return delivery
+
+    def delay(self, place: Place, seconds: float) -> None:
+        """Delivers what is held again, later."""
+        self.delayed.append((self._process.clock.monotonic() + seconds, place))
+        self.delayed.sort()
+
+    def due(self) -> float:
+        """Returns when something is delivered again (monotonic seconds), or infinity."""
+        return self.delayed[0][0] if self.delayed else float("inf")
+
+    def is_settled(self, place: Place) -> bool:
+        """Returns whether this replica settled a sequence."""
+        slot, sequence = place
+        return is_settled(self._words[self.cells[slot] + (sequence & self._masks[slot])], sequence)
+
+    def let_go(self, place: Place) -> Held:
+        """Ends a lease here, without saying so to anybody; the caller drops the payload slots."""
+        held = self.held.pop(place)
+        if held.size >= 0:
+            self._items -= 1
+            self._bytes -= held.size
+        return held
+
+    def handed_back(self, place: Place) -> None:
+        """Takes a lease back as if it had not been received."""
+        slot, sequence = place
+        held = self.let_go(place)
+        for payload in held.slots:
+            self._process.holds.drop(payload)
+        at = self.cells[slot] + (sequence & self._masks[slot])
+        self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)
+        self._cursors[slot] = min(self._cursors[slot], sequence)
+
+    def _affords(self, size: int) -> bool:
+        credit = self.spec.credit
+        if self._items == 0:
+            return True
+        return self._items < credit.items and self._bytes + size <= credit.size_bytes
+
+    def _size(self, slot: int, sequence: int) -> int:
+        _, kind, _, size = read_record(self._process.log, self.rings[slot], sequence)
+        return size if kind == _DATA else -1
+
+    def _next_count(self, slot: int, sequence: int) -> int:
+        word = self._words[self.cells[slot] + (sequence & self._masks[slot])]
+        return (word >> 8 & 255) + 1 if word >> 16 == sequence else 1
+
+    def _skip_settled(self, slot: int, at: int) -> int:
+        cells, mask, head = self.cells[slot], self._masks[slot], self.heads[slot]
+        while at < head and is_settled(self._words[cells + (at & mask)], at):
+            at += 1
+        return at
+
+    def _floor(self, slot: int) -> int:
+        """Returns the first sequence of a slot that this replica has not settled."""
+        self._floors[slot] = self._skip_settled(slot, self._floors[slot])
+        return self._floors[slot]
+
+    # Status -----------------------------------------------------------------------------------
+
+    def acquired(self) -> dict[int, int]:
+        """Returns the settled floors."""
+        return {slot: self._floor(slot) - 1 for slot in range(len(self.rings))}
+
+    def status(self) -> SubscriptionStatus:
+        """Returns how far the subscription has come, as its words say, other replicas' included."""
+        self.moved = False
+        return self._progress.status((self._available(), len(self.held), self._evicted))
+
+    def _available(self) -> int:
+        if self.place.given:
+            return sum(map(len, self._given))
+        return sum(max(0, h - c) for h, c in zip(self.heads, self._cursors, strict=True))
+
+
+_DATA = KINDS.index(Kind.DATA)
+
+
+def tombstone(envelope: Envelope, cause: Cause) -> Envelope:
+    """Returns the skip that an evicted item is delivered as."""
+    return msgspec.structs.replace(envelope, kind=Kind.SKIP, cause=cause, body=b"", payloads=(), size_bytes=0)

@@ -1,0 +1,173 @@
+"""Ledger rows: how coverage travels from the processes that know it to the supervisor that adds it up."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, Hop, Origin, OriginRecord
+from videoflow.backends.messaging import Completed, CompletedReason, Envelope, Kind, Settlement, Terminal
+
+_KINDS = tuple(FateKind)
+_CAUSES = (None, *Cause)
+DELIVERED = Fate(FateKind.DELIVERED)
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """Ordinals first..last of an origin, or one trace below it, came to an end.
+
+    Attributes:
+        target: Number of the channel (announced) or subscription (settled).
+        node: The origin's node.
+        epoch: Its epoch.
+        fate: Code of the end.
+        first: First ordinal.
+        last: Last ordinal.
+        path: Fan-outs passed, or none.
+    """
+
+    target: int
+    node: str
+    epoch: int
+    fate: int
+    first: int
+    last: int
+    path: tuple[Hop, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One commit: its rows, and the cells that it settles as (subscription, slot, first, count)."""
+
+    rows: tuple[Row, ...]
+    cells: tuple[tuple[int, int, int, int], ...] = ()
+
+
+_entries = msgspec.msgpack.Decoder(Entry)
+
+
+def decode_entry(data: bytes) -> Entry:
+    """Reads an entry."""
+    return _entries.decode(data)
+
+
+def fate_code(fate: Fate) -> int:
+    """Returns a number for a fate."""
+    return _KINDS.index(fate.kind) << 4 | _CAUSES.index(fate.cause)
+
+
+def cause_code(cause: Cause) -> int:
+    """Returns a number for a cause, from 1."""
+    return _CAUSES.index(cause)
+
+
+def cause_of(code: int) -> Cause:
+    """Returns the cause of a number."""
+    return tuple(Cause)[code - 1]
+
+
+def _fate(code: int) -> Fate:
+    return Fate(_KINDS[code >> 4], _CAUSES[code & 15])
+
+
+class Rows:
+    """Collects the rows of one commit, joining neighbours."""
+
+    def __init__(self) -> None:
+        self._rows: list[list[object]] = []
+        self._last: tuple[int, str, int, int] | None = None
+
+    def add(self, target: int, envelope: Envelope, fate: int) -> None:
+        """Adds what an envelope closes."""
+        origin = envelope.origin
+        if envelope.path:
+            self._rows.append([target, *origin[:2], fate, origin.ordinal, origin.ordinal, envelope.path])
+            self._last = None
+            return
+        for first, last in envelope.intervals or ((origin.ordinal, origin.ordinal),):
+            key = (target, origin.node, origin.epoch, fate)
+            row = self._rows[-1] if self._rows else None
+            if row is not None and self._last == key and row[5] == first - 1:
+                row[5] = last
+            else:
+                self._rows.append([*key, first, last])
+                self._last = key
+
+    def take(self) -> list[list[object]]:
+        """Returns the rows, and starts anew."""
+        rows, self._rows, self._last = self._rows, [], None
+        return rows
+
+
+def fold(coverage: dict[int, Coverage], rows: Iterable[Row]) -> None:
+    """Adds rows to the coverage of their targets."""
+    for row in rows:
+        found = coverage.get(row.target)
+        if found is None:
+            found = coverage[row.target] = Coverage()
+        if row.path:
+            found.close(Origin(row.node, row.epoch, row.first), row.path, _fate(row.fate))
+        else:
+            found.close_intervals(row.node, row.epoch, ((row.first, row.last),), _fate(row.fate))
+
+
+def close(coverage: Coverage, envelope: Envelope, fate: Fate) -> None:
+    """Adds what an envelope closes."""
+    origin = envelope.origin
+    if envelope.intervals:
+        coverage.close_intervals(origin.node, origin.epoch, envelope.intervals, fate)
+    else:
+        coverage.close(origin, envelope.path, fate)
+
+
+def announced_fate(envelope: Envelope) -> Fate:
+    """Returns the fate of a statement at its writer: delivered, or the cause of a skip."""
+    if envelope.kind is Kind.SKIP:
+        return Fate(FateKind.SKIPPED, envelope.cause or Cause.SKIPPED)
+    return DELIVERED
+
+
+def settled_fate(envelope: Envelope, settlement: Settlement) -> Fate | None:
+    """Returns the fate of a statement at its reader, or None where it was closed before."""
+    if isinstance(settlement, Terminal):
+        return Fate(FateKind.DEAD_LETTERED)
+    if not isinstance(settlement, Completed):
+        return None
+    match settlement.reason:
+        case CompletedReason.DELIVERED:
+            return DELIVERED
+        case CompletedReason.SKIPPED:
+            return _skip_fate(envelope)
+        case CompletedReason.DROPPED:
+            return Fate(FateKind.DROPPED, Cause.DROPPED)
+        case CompletedReason.EXPIRED:
+            return Fate(FateKind.DROPPED, Cause.EXPIRED)
+        case CompletedReason.ABANDONED:
+            return Fate(FateKind.ABANDONED)
+        case CompletedReason.DUPLICATE | CompletedReason.SUPERSEDED:
+            return None
+
+
+def closed_only(coverage: Coverage) -> list[OriginRecord]:
+    """Returns what is closed, whatever the fate: bounded, where fates grow with a run."""
+    records = []
+    for (node, epoch), found in sorted(coverage.origins.items()):
+        bare = Coverage()
+        bare.close_intervals(node, epoch, found.closed.intervals(), DELIVERED)
+        bare.origin(node, epoch).deep_open.update(
+            {o: {p: (n, set(ks)) for p, (n, ks) in levels.items()} for o, levels in found.deep_open.items()}
+        )
+        records += bare.records()
+    return records
+
+
+def loosened(records: Sequence[OriginRecord]) -> Coverage:
+    """Returns a coverage that holds these records."""
+    coverage = Coverage()
+    coverage.merge(records)
+    return coverage
+
+
+def _skip_fate(envelope: Envelope) -> Fate:
+    cause = envelope.cause or Cause.SKIPPED
+    if cause in (Cause.DROPPED, Cause.EXPIRED):
+        return Fate(FateKind.DROPPED, cause)
+    return Fate(FateKind.SKIPPED, cause)

@@ -1,0 +1,369 @@
+"""The producer's end of one channel: what is a repetition, what has room, who still needs what."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from videoflow.adapters.shm._feeds import Feed, GivenFeed, LiveFeed, Record
+from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._ledger import DELIVERED, Rows, announced_fate, close, fate_code
+from videoflow.adapters.shm._links import Hub, Op, Peer
+from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
+from videoflow.adapters.shm._slab import Holds, Slot, slot_of
+from videoflow.backends.coverage import Coverage
+from videoflow.backends.messaging import (
+    ChannelId,
+    Envelope,
+    Kind,
+    LiveSubscriptionSpec,
+    Reliability,
+)
+from videoflow.backends.outcomes import (
+    Accepted,
+    Durability,
+    PublicationOutcome,
+    Rejected,
+    RejectReason,
+)
+from videoflow.clock import Clock
+from videoflow.errors import ContractBroken
+from videoflow.faults import reach
+from videoflow.wire import decode_envelope, encode_envelope
+
+KINDS = tuple(Kind)
+_ROWS_AT_ONCE = 512
+
+
+class Handle:
+    """One publication on its way; `outcome` is None as long as there was no room."""
+
+    __slots__ = ("envelope", "outcome", "slots")
+
+    def __init__(self, envelope: Envelope) -> None:
+        self.envelope = envelope
+        self.outcome: PublicationOutcome | None = None
+        self.slots: tuple[Slot, ...] = ()
+
+
+class Statement:
+    """The envelopes of one input on one channel: accepted all or none."""
+
+    __slots__ = ("deadline", "handles")
+
+    def __init__(self, handles: list[Handle], deadline: float) -> None:
+        self.handles = handles
+        self.deadline = deadline
+
+    def refuse(self, reason: RejectReason, *, retryable: bool = False) -> None:
+        """Refuses all."""
+        for handle in self.handles:
+            handle.outcome = Rejected(handle.envelope.publication_id, reason, retryable)
+
+
+class Outlet:
+    """One writer slot's part of a channel; adopts what an earlier incarnation left.
+
+    Args:
+        process: Log, sockets, clock and holds of this process.
+        number: Of the channel.
+        place: Where it lies, and its specification.
+        slot: Which writer slot.
+        announced: What all slots announced, as far as the supervisor knew when this process started.
+    """
+
+    def __init__(
+        self,
+        process: "ProcessParts",
+        number: int,
+        place: tuple[ChannelPlace, Sequence[SubscriptionPlace]],
+        slot: int,
+        announced: Coverage,
+    ) -> None:
+        self.log = process.log
+        self.hub = process.hub
+        self.clock = process.clock
+        self._holds = process.holds
+        self._room_in = process.room_in
+        self.number = number
+        self.slot = slot
+        self.place = place[0]
+        self.rings = self.place.rings
+        self.channel: ChannelId = self.place.spec.channel
+        self.closed = announced
+        self.ring = RingWriter(self.log, self.rings[slot])
+        self.records: dict[int, Record] = {}
+        self.queue: deque[Statement] = deque()
+        self.feeds: list[Feed] = []
+        for bit, subscription in enumerate(self.place.subscriptions):
+            self.feeds.append(_feed(self, subscription, place[1][subscription], 1 << bit))
+        self._everybody = (1 << len(self.feeds)) - 1
+        self._live = self.channel.layout.reliability is Reliability.LIVE
+        self._items = 0
+        self._bytes = 0
+        self._rows = Rows()
+        self._row_count = 0
+        self._first_uncommitted = self.ring.head
+        self._adopt()
+
+    # Publishing -------------------------------------------------------------------------------
+
+    def publish(self, statement: Statement) -> None:
+        """Appends a statement, or queues it behind those that wait for room."""
+        if self.queue or not self._append(statement):
+            self.queue.append(statement)
+
+    def retry(self) -> None:
+        """Appends what waits, as far as there is room and time."""
+        while self.queue:
+            statement = self.queue[0]
+            if self.clock.monotonic() > statement.deadline:
+                statement.refuse(RejectReason.FULL, retryable=True)
+            elif not self._append(statement):
+                break
+            self.queue.popleft()
+        self.commit()
+
+    def withdraw(self, handles: set[Handle]) -> None:
+        """Gives up what still waits of these: it is definitely not in the channel."""
+        kept: deque[Statement] = deque()
+        for statement in self.queue:
+            if any(handle in handles for handle in statement.handles):
+                statement.refuse(RejectReason.FULL, retryable=True)
+            else:
+                kept.append(statement)
+        self.queue = kept
+
+    def commit(self) -> None:
+        """Makes what was appended visible, and lets the feeds give it out."""
+        first = self._first_uncommitted
+        if self.ring.head == first:
+            return
+        entry = encode(([*self._rows.take()],))
+        self._row_count = 0
+        self._room_in(self.ring.journal, len(entry))
+        self.ring.journal.append(entry)
+        reach("shm.appended")
+        self.ring.commit()
+        reach("shm.committed")
+        self._first_uncommitted = self.ring.head
+        for feed in self.feeds:
+            feed.committed(first)
+        if not self.feeds:
+            self.ring.release(self.ring.head)
+
+    def terminate(self, epoch: int, kind: Kind) -> Accepted | Rejected:
+        """Stamps the end of this slot above all that it published."""
+        words, place = self.log.words, self.ring.place
+        name = f"{self.channel}/end"
+        if epoch < words[place.epoch]:
+            return Rejected(name, RejectReason.STALE, retryable=False)
+        duplicate = words[place.end] != 0
+        if not duplicate:
+            words[place.epoch] = epoch
+            words[place.end] = 1 + KINDS.index(kind)
+            self._tell_end()
+        return Accepted(name, self.ring.head, duplicate, Durability.HOST)
+
+    def _append(self, statement: Statement) -> bool:
+        handles = statement.handles
+        first = handles[0].envelope
+        words, place = self.log.words, self.ring.place
+        epoch = words[place.epoch]
+        if first.writer.epoch != epoch:
+            if first.writer.epoch < epoch:
+                statement.refuse(RejectReason.STALE)
+                return True
+            words[place.epoch] = first.writer.epoch
+        envelopes = self._fresh(handles)
+        if not envelopes:
+            return True
+        if words[place.end]:
+            statement.refuse(RejectReason.SEALED)
+            return True
+        encoded = [encode_envelope(envelope) for envelope in envelopes]
+        length = sum(map(len, encoded))
+        if length > self.ring.largest():
+            statement.refuse(RejectReason.TOO_LARGE)
+            return True
+        data = sum(envelope.kind is Kind.DATA for envelope in envelopes)
+        if not self._room(length, len(envelopes), data, envelopes):
+            return False
+        if self._row_count + len(envelopes) > _ROWS_AT_ONCE:
+            self.commit()
+        now = self.clock.monotonic()
+        by_envelope = iter(handles)
+        for envelope, row in zip(envelopes, encoded, strict=True):
+            sequence = self._take(envelope, row, now)
+            next(by_envelope).outcome = Accepted(
+                envelope.publication_id, sequence, duplicate=False, durability=Durability.HOST
+            )
+        return True
+
+    def _fresh(self, handles: list[Handle]) -> list[Envelope]:
+        """Returns what was not announced before; gives the handles of the rest their outcome."""
+        first = handles[0].envelope
+        if first.intervals:
+            return self._fresh_intervals(handles)
+        if not self.closed.covers(first.origin, first.path):
+            return [handle.envelope for handle in handles]
+        for handle in handles:
+            handle.outcome = self._repeated(handle.envelope)
+        return []
+
+    def _fresh_intervals(self, handles: list[Handle]) -> list[Envelope]:
+        envelope = handles[0].envelope
+        origin = envelope.origin
+        closed = self.closed.origin(origin.node, origin.epoch).closed
+        gaps = [gap for low, high in envelope.intervals for gap in closed.missing(low, high)]
+        if not gaps:
+            handles[0].outcome = self._repeated(envelope)
+            return []
+        if tuple(gaps) != envelope.intervals:
+            start = origin._replace(ordinal=gaps[0][0])
+            return [msgspec.structs.replace(envelope, intervals=tuple(gaps), origin=start)]
+        return [envelope]
+
+    def _repeated(self, envelope: Envelope) -> Accepted:
+        head = self.ring.head
+        return Accepted(envelope.publication_id, head - 1, duplicate=True, durability=Durability.HOST)
+
+    def _room(self, length: int, count: int, data: int, envelopes: list[Envelope]) -> bool:
+        bounds = self.place.spec.bounds
+        size = sum(envelope.size_bytes for envelope in envelopes) if data else 0
+        while data and self._items:
+            if self._items + data <= bounds.items and self._bytes + size <= bounds.size_bytes:
+                break
+            if not self._live:
+                return False
+            if not self.evict():
+                break
+        return self.ring.fits(length, count, reserve=data > 0)
+
+    def _take(self, envelope: Envelope, row: bytes, now: float) -> int:
+        data = envelope.kind is Kind.DATA
+        size = max(envelope.size_bytes, len(envelope.body)) if data else 0
+        sequence = self.ring.append(row, KINDS.index(envelope.kind), size, now)
+        fate = announced_fate(envelope)
+        close(self.closed, envelope, DELIVERED)
+        self._rows.add(self.number, envelope, fate_code(fate))
+        self._row_count += max(1, len(envelope.intervals))
+        if self.feeds:
+            record = self._record(envelope, size)
+            record.arrived = now
+            self.records[sequence] = record
+        return sequence
+
+    def _record(self, envelope: Envelope, size: int) -> Record:
+        data = envelope.kind is Kind.DATA
+        slots = tuple(map(slot_of, envelope.payloads))
+        record = Record(size, slots, self._everybody, data=data)
+        record.key, record.source = envelope.key, envelope.source
+        for slot in slots:
+            self._holds.take(slot)
+        if data:
+            self._items += 1
+            self._bytes += size
+        return record
+
+    # What readers say -------------------------------------------------------------------------
+
+    def feed(self, subscription: int) -> Feed:
+        """Returns the feed of a subscription of this channel."""
+        return next(feed for feed in self.feeds if feed.number == subscription)
+
+    def done(self, sequence: int, bit: int) -> None:
+        """A subscription has settled a record; what all have settled makes room."""
+        record = self.records.get(sequence)
+        if record is None or not record.waiting & bit:
+            return
+        self.let_go(record, bit)
+        record.waiting &= ~bit
+        if record.waiting:
+            return
+        del self.records[sequence]
+        if sequence == self.ring.tail:
+            self.ring.release(next(iter(self.records), self._first_uncommitted))
+        if not self.records and self.log.words[self.ring.place.end]:
+            self._tell_end()
+
+    def let_go(self, record: Record, bit: int) -> None:
+        """A subscription's claim on the payloads of a record ends."""
+        if record.holding & bit:
+            record.holding &= ~bit
+            if not record.holding:
+                self._freed(record)
+
+    def evict(self) -> bool:
+        """Makes a tombstone of the oldest item that a live reader has not been given."""
+        return any(feed.evict_oldest() for feed in self.feeds)
+
+    def readers(self) -> list[Peer]:
+        """Returns all replicas that read this channel."""
+        return [peer for feed in self.feeds for peer in feed.peers]
+
+    def ended(self) -> bool:
+        """Returns whether this slot has its terminator and everything is settled."""
+        return bool(self.log.words[self.ring.place.end]) and not self.records
+
+    def idle(self) -> bool:
+        """Returns whether nothing waits for a reader."""
+        return not self.records and not self.queue
+
+    def _freed(self, record: Record) -> None:
+        if record.data:
+            self._items -= 1
+            self._bytes -= record.size
+        for slot in record.slots:
+            self._holds.drop(slot)
+
+    def _tell_end(self) -> None:
+        for peer in self.readers():
+            self.hub.queue(peer, (Op.END, self.number))
+
+    # After a death ----------------------------------------------------------------------------
+
+    def _adopt(self) -> None:
+        for sequence in range(self.ring.tail, self.ring.head):
+            data, _, arrived, size = read_record(self.log, self.ring.place, sequence)
+            envelope = decode_envelope(data, self.channel)
+            record = self._record(envelope, size)
+            record.arrived = arrived
+            self.records[sequence] = record
+            for feed in self.feeds:
+                feed.adopt(sequence, record)
+            if not record.holding:
+                self._freed(record)
+            if not record.waiting:
+                del self.records[sequence]
+        self.ring.release(next(iter(self.records), self.ring.head))
+        for feed in self.feeds:
+            feed.adopted()
+
+
+class ProcessParts:
+    """What all outlets and inlets of a process share."""
+
+    log: Log
+    hub: Hub
+    clock: Clock
+    holds: Holds
+    room_in: Callable[..., None]
+
+
+def _feed(outlet: Outlet, number: int, place: SubscriptionPlace, bit: int) -> Feed:
+    if isinstance(place.spec, LiveSubscriptionSpec):
+        return LiveFeed(outlet, number, place, bit)
+    if place.given:
+        return GivenFeed(outlet, number, place, bit)
+    return Feed(outlet, number, place, bit)
+
+
+def check_group(envelopes: Sequence[Envelope]) -> None:
+    """Refuses several envelopes of one statement that are not data.
+
+    Raises:
+        ContractBroken: They are.
+    """
+    if len(envelopes) > 1 and any(e.kind is not Kind.DATA for e in envelopes):
+        raise ContractBroken("a statement of several envelopes holds something else than data")

@@ -1,0 +1,313 @@
+"""The payload contract in a worker process: slots of its own slab, views of the slabs of others."""
+
+import itertools
+import weakref
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from videoflow.adapters.shm._process import Process
+from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.backends.capabilities import PayloadCapabilities
+from videoflow.backends.outcomes import Observation, SettleConfirmed, known
+from videoflow.backends.payload import (
+    Buffer,
+    Corrupt,
+    Missing,
+    ObligationReceipt,
+    PayloadBytes,
+    PayloadRef,
+    PayloadStore,
+    PendingPayload,
+    ReleaseReceipt,
+    RetentionContract,
+    TransientFailure,
+)
+from videoflow.errors import ContractBroken, MemoryShort, ValueRefused
+from videoflow.faults import reach
+
+_STORE = "shm"
+_INTENT = "intent"
+_FOREVER = float("inf")
+
+
+class Claims:
+    """Named claims of this process on slots; each is one hold, however often it is made.
+
+    Args:
+        process: Whose they are.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._names: dict[Slot, set[str]] = {}
+
+    def make(self, slot: Slot, name: str, *, new: bool = False) -> bool:
+        """Makes a claim; False where the slot is gone. `new`: the slot was just allocated."""
+        names = self._names.setdefault(slot, set())
+        if name not in names:
+            if new and not names:
+                self._process.holds.made(slot)
+            elif not self._process.holds.take(slot):
+                del self._names[slot]
+                return False
+            names.add(name)
+        return True
+
+    def end(self, slot: Slot, name: str) -> bool:
+        """Ends a claim; False where there is none."""
+        names = self._names.get(slot)
+        if names is None or name not in names:
+            return False
+        names.remove(name)
+        if not names:
+            del self._names[slot]
+        self._process.holds.drop(slot)
+        return True
+
+    def of(self, slot: Slot) -> frozenset[str]:
+        """Returns the claims on a slot."""
+        return frozenset(self._names.get(slot, ()))
+
+    def keep_only(self, ledger: Mapping[str, frozenset[str]]) -> int:
+        """Ends what a ledger does not require; returns the number of slots that this freed."""
+        freed = 0
+        for slot, names in list(self._names.items()):
+            for name in list(names):
+                family = name.partition("/")[0]
+                if family in ledger and name not in ledger[family]:
+                    self.end(slot, name)
+                    freed += slot not in self._process.holds.counts
+        return freed
+
+    def accepted(self, slot: Slot, publication_id: str) -> None:
+        """Ends the creator's claim, now that the log holds the publication."""
+        self.end(slot, f"{_INTENT}/{publication_id}")
+        self.end(slot, _INTENT)
+
+
+class _Pinned(PayloadBytes):
+    """A view of a slot; the pin ends once, at `close` or collection, in whichever thread that is."""
+
+    def __init__(self, process: Process, slot: Slot, data: memoryview) -> None:
+        self.data = data
+        self.digest_verified = False
+        self._process = process
+        self._slot: Slot | None = slot
+
+    def close(self) -> None:
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            self._process.dropped.append(slot)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Pending(PendingPayload):
+    """A slot being filled; it stays taken until the arrays over its buffer are collected."""
+
+    def __init__(self, store: "ShmPayloads", ref: PayloadRef, claims: tuple[str, ...]) -> None:
+        self._store = store
+        self._ref = ref
+        self._claims = claims
+        self.buffer = store.writable(ref)
+
+    def seal(self) -> PayloadRef:
+        reach("payload.sealed")
+        return self._ref
+
+    def abandon(self) -> None:
+        self._store.forget(self._ref, self._claims)
+
+
+class ShmPayloads(PayloadStore):
+    """Payloads of one worker process.
+
+    Readers' claims are no calls here: the log holds them. A payload that is made stays claimed, as
+    `intent/<publication>` or by whatever its contract names, until the publication that its content id
+    names is accepted.
+
+    Args:
+        process: The process's part of the log.
+        claims: Shared with its messaging.
+    """
+
+    def __init__(self, process: Process, claims: Claims) -> None:
+        self._process = process
+        self._claims = claims
+        self._numbers = itertools.count((process.kit.incarnation << 40) + 1)
+        self._own = process.place.slab
+        self._largest = process.slab.span_bytes if self._own >= 0 else 0
+        self._buffers: dict[int, weakref.ref[np.ndarray[tuple[int], np.dtype[np.uint8]]]] = {}
+        self._size = process.kit.layout.slabs[self._own].size if self._own >= 0 else 0
+
+    def capabilities(self) -> PayloadCapabilities:
+        """Returns what a slab guarantees."""
+        now = self._process.clock.monotonic()
+        return PayloadCapabilities(
+            adapter=_STORE,
+            durable=known(False, now),
+            evictable=known(False, now),
+            persistent_volume=known(False, now),
+            crosses_processes=True,
+            crosses_hosts=False,
+            forwards_references=True,
+            digest="none",
+            maximum_object_bytes=self._largest,
+            free_bytes=known(self._process.slab.free_bytes() if self._own >= 0 else 0, now),
+        )
+
+    def create(
+        self, size_bytes: int, content_id: str, contract: RetentionContract, *, deadline: float
+    ) -> PendingPayload | None:
+        """Returns a writable slot, or None when none came free until the deadline."""
+        self._check(size_bytes, contract)
+        process = self._process
+        while True:
+            with process.lock:
+                process.service()
+                if not process.awaiting:
+                    offset = process.slab.allocate(max(1, size_bytes))
+                    while offset is None and any(o.evict() for o in process.outlets.values()):
+                        offset = process.slab.allocate(max(1, size_bytes))
+                    if offset is not None:
+                        return self._made(offset, size_bytes, content_id, contract)
+            if process.clock.monotonic() >= deadline:
+                return None
+            process.wait(deadline)
+
+    def put(
+        self, data: Buffer, content_id: str, contract: RetentionContract, *, deadline: float
+    ) -> PayloadRef | None:
+        """Copies bytes into a slot."""
+        view = memoryview(data).cast("B")
+        pending = self.create(view.nbytes, content_id, contract, deadline=deadline)
+        if pending is None:
+            return None
+        pending.buffer[:] = view
+        return pending.seal()
+
+    def reserve(self, size_bytes: int) -> None:
+        """Checks that the slab, which only this process allocates from, is large enough."""
+        if size_bytes > self._size:
+            raise MemoryShort(
+                f"{size_bytes} bytes of payloads were reserved, the slab of this process has {self._size}",
+                remedy="raise the memory budget",
+            )
+
+    def read(
+        self, ref: PayloadRef, *, deadline: float
+    ) -> PayloadBytes | TransientFailure | Missing | Corrupt:
+        """Returns a view, pinned until it is closed or collected; of what this process holds only."""
+        if ref.store != _STORE:
+            return Missing(f"it lies in the store {ref.store!r}")
+        slot = slot_of(ref)
+        with self._process.lock:
+            self._process.sweep()
+            if slot not in self._process.holds.counts:
+                return Missing("nothing that this process has not settled refers to it")
+            self._process.holds.take(slot)
+        whole = memoryview(self._process.memory(slot[0])).toreadonly()
+        return _Pinned(self._process, slot, whole[slot[1] : slot[1] + ref.size_bytes])
+
+    def acquire_obligation(
+        self, claims: Sequence[tuple[PayloadRef, str]], *, deadline: float
+    ) -> Sequence[ObligationReceipt | Missing]:
+        """Makes claims of this process, on what it holds."""
+        with self._process.lock:
+            return [self._claim(slot_of(ref), name) for ref, name in claims]
+
+    def renew_obligation(
+        self, claims: Sequence[tuple[PayloadRef, str]], *, deadline: float
+    ) -> Sequence[ObligationReceipt | Missing]:
+        """Returns receipts: claims have no duration here."""
+        return self.acquire_obligation(claims, deadline=deadline)
+
+    def release_obligation(
+        self,
+        claims: Sequence[tuple[PayloadRef, str]],
+        completion_receipt: SettleConfirmed | None,
+        *,
+        deadline: float,
+    ) -> Sequence[ReleaseReceipt]:
+        """Ends claims of this process."""
+        receipts = []
+        with self._process.lock:
+            for ref, name in claims:
+                slot = slot_of(ref)
+                known_here = slot in self._process.holds.counts
+                if not self._claims.end(slot, name) and name.startswith(f"{_INTENT}/"):
+                    self._claims.end(slot, _INTENT)
+                remaining = self._process.holds.counts.get(slot, 0)
+                reclaimed = known_here and not remaining
+                receipts.append(ReleaseReceipt(remaining, reclaimed, stale=not known_here))
+            self._process.sweep()
+            self._process.hub.flush()
+        return receipts
+
+    def reconcile(
+        self, ledger: Mapping[str, frozenset[str]], operation_id: str, *, deadline: float
+    ) -> Observation[int]:
+        """Ends the claims of this process that the ledger does not require."""
+        with self._process.lock:
+            return known(self._claims.keep_only(ledger), self._process.clock.monotonic())
+
+    def inventory(self, *, deadline: float) -> Observation[tuple[PayloadRef, ...]]:
+        """Returns the objects in this process's slab."""
+        with self._process.lock:
+            self._process.sweep()
+            refs = [
+                PayloadRef(_STORE, f"{slab}:{offset}", size, "", generation)
+                for slab, offset, generation, size in self._process.holds.counts
+                if slab == self._own
+            ]
+        return known(tuple(refs), self._process.clock.monotonic())
+
+    def writable(self, ref: PayloadRef) -> memoryview:
+        """Returns the bytes of a new slot, which stays taken as long as anything lies over them."""
+        slot = slot_of(ref)
+        array = np.frombuffer(self._process.memory(slot[0]), np.uint8, ref.size_bytes, slot[1])
+        process, key = self._process, id(array)
+        process.holds.take(slot)
+
+        def collected(_: object) -> None:
+            process.dropped.append(slot)
+            self._buffers.pop(key, None)
+
+        self._buffers[key] = weakref.ref(array, collected)
+        return array.data
+
+    def forget(self, ref: PayloadRef, names: tuple[str, ...]) -> None:
+        """Ends the claims that a slot was made with."""
+        with self._process.lock:
+            for name in names:
+                self._claims.end(slot_of(ref), name)
+
+    def _made(
+        self, offset: int, size_bytes: int, content_id: str, contract: RetentionContract
+    ) -> PendingPayload:
+        key = f"{self._own}:{offset}"
+        ref = PayloadRef(_STORE, key, size_bytes, "", next(self._numbers), content_id)
+        names = contract.obligations or (_INTENT,)
+        for name in names:
+            self._claims.make(slot_of(ref), name, new=True)
+        return _Pending(self, ref, names)
+
+    def _claim(self, slot: Slot, name: str) -> ObligationReceipt | Missing:
+        if slot not in self._process.holds.counts or not self._claims.make(slot, name):
+            return Missing("nothing that this process has not settled refers to it")
+        return ObligationReceipt(name, _FOREVER)
+
+    def _check(self, size_bytes: int, contract: RetentionContract) -> None:
+        if size_bytes > self._largest:
+            raise ValueRefused(
+                f"a payload of {size_bytes} bytes is larger than the largest that was planned,"
+                f" {self._largest}",
+                remedy="set max_item_bytes of the node's class",
+            )
+        if contract.durable_required:
+            raise ContractBroken("shared memory does not outlive the processes of its run")
+        horizon, ttl = contract.horizon_seconds, contract.ttl_seconds
+        if horizon is not None and ttl is not None and horizon > ttl and not contract.obligations:
+            raise ValueRefused("a horizon beyond the time to live is promised by nothing")

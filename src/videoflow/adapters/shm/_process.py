@@ -1,0 +1,365 @@
+"""One worker process on the log: its sockets, what it publishes, reads, holds, and how it starts again."""
+
+import mmap
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from videoflow.adapters.shm._feeds import Feed
+from videoflow.adapters.shm._inlet import Inlet
+from videoflow.adapters.shm._layout import Layout, TaskPlace
+from videoflow.adapters.shm._ledger import loosened
+from videoflow.adapters.shm._links import Hub, Op, Peer, sequences_of
+from videoflow.adapters.shm._log import Journal, Log
+from videoflow.adapters.shm._memory import attach
+from videoflow.adapters.shm._outlet import Outlet, ProcessParts
+from videoflow.adapters.shm._slab import Holds, Slab, Slot
+from videoflow.backends.coverage import OriginRecord
+from videoflow.clock import Clock
+from videoflow.errors import ContractBroken
+
+_SERVICE_SECONDS = 0.02
+
+
+class Kit(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new worker process is told.
+
+    Attributes:
+        layout: All places.
+        task: Number of its task.
+        slot: Its replica.
+        incarnation: Counted from 1 per replica.
+        announced: Per channel that it writes: what all slots have announced.
+        settled: Per subscription that it reads: what is settled.
+        ended: Replicas that ended for good.
+        started: Replicas that were started before, and may hold something of this one's.
+    """
+
+    layout: Layout
+    task: int
+    slot: int
+    incarnation: int
+    announced: dict[int, list[OriginRecord]]
+    settled: dict[int, list[OriginRecord]]
+    ended: list[Peer]
+    started: list[Peer]
+
+
+def lost_supervisor() -> None:
+    """Ends this process: its supervisor is gone, and with it whoever could use what it makes."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Process(ProcessParts):
+    """The shared part of a worker's messaging and payloads.
+
+    One thread works; another takes what peers say while the first is busy with user code. Both hold
+    `lock` while they touch anything here.
+
+    Args:
+        kit: From the supervisor.
+        descriptors: Control socket, log, slabs.
+        clock: For deadlines and arrivals.
+        lost: Called when the supervisor is gone.
+    """
+
+    def __init__(
+        self,
+        kit: Kit,
+        descriptors: Sequence[int],
+        clock: Clock,
+        lost: Callable[[], None] = lost_supervisor,
+    ) -> None:
+        self.kit = kit
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.me: Peer = (kit.task, kit.slot)
+        control, log, *slabs = descriptors
+        self.log = Log(attach(log, write=True))
+        os.close(log)
+        self._slab_descriptors = slabs
+        self._mapped: dict[int, mmap.mmap] = {}
+        self.hub = Hub(socket.socket(fileno=control), self._operations, self._control, lost)
+        self.place = _task(kit).replicas[kit.slot]
+        slab = kit.layout.slabs[self.place.slab] if self.place.slab >= 0 else None
+        self.slab = Slab(slab.size, slab.largest) if slab is not None else Slab(0, 1)
+        self.holds = Holds(self.place.slab, self.slab, self._unpin)
+        self.dropped: deque[Slot] = deque()
+        self._unpins: dict[Peer, list[Slot]] = {}
+        self.journal = Journal(self.log, self.place.journal, self.log.words[self.place.commit])
+        self._poked = False
+        self.woken = False
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.hub.watch(self._wake, self._woken)
+        self._served_at = 0.0
+        self.awaiting = {peer for peer in kit.started if peer not in kit.ended}
+        self._adopting = kit.incarnation > 1
+        self.outlets: dict[int, Outlet] = {}
+        self.inlets: dict[int, Inlet] = {}
+        self._build()
+        self.awaiting &= {peer for outlet in self.outlets.values() for peer in outlet.readers()}
+        self._stopped = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="videoflow-shm", daemon=True)
+        self._keeper.start()
+
+    def _build(self) -> None:
+        layout, (task, slot) = self.kit.layout, self.me
+        for number, channel in enumerate(layout.channels):
+            if channel.writer == task:
+                announced = loosened(self.kit.announced.get(number, []))
+                place = (channel, layout.subscriptions)
+                self.outlets[number] = Outlet(self, number, place, slot, announced)
+        for number, subscription in enumerate(layout.subscriptions):
+            if subscription.reader != task:
+                continue
+            channel = layout.channels[subscription.channel]
+            inlet = Inlet(self, number, (channel, subscription), slot, self.kit.incarnation)
+            self.inlets[number] = inlet
+            for writer in range(len(channel.rings)):
+                if (channel.writer, writer) in self.kit.ended:
+                    inlet.read_head(writer)
+
+    # Serving the sockets ----------------------------------------------------------------------
+
+    def service(self, *, background: bool = False) -> bool:
+        """Takes what peers said, drops what was collected, sends what waits; the lock is held."""
+        self._served_at = self.clock.monotonic()
+        came = self.hub.service(background=background)
+        if came:
+            for outlet in self.outlets.values():
+                if outlet.queue:
+                    outlet.retry()
+        self.sweep()
+        self.hub.flush()
+        return came
+
+    def sweep(self) -> None:
+        """Gives up the slots whose arrays were collected."""
+        while self.dropped:
+            self.holds.drop(self.dropped.popleft())
+        for lender, slots in self._unpins.items():
+            self.hub.queue(lender, (Op.UNPIN, slots))
+        self._unpins.clear()
+
+    def wake(self) -> None:
+        """Lets whoever waits for this process's sockets look again; from any thread."""
+        os.eventfd_write(self._wake, 1)
+
+    def wait(self, deadline: float) -> None:
+        """Waits until peers say something, or until the deadline; the lock must not be held."""
+        self.clock.wait((_Sockets(self),), deadline)
+
+    def room_in(self, journal: Journal, length: int) -> None:
+        """Waits until the supervisor has taken enough of a journal for an entry of this length.
+
+        Raises:
+            ContractBroken: The entry never fits.
+        """
+        if length > journal.largest():
+            raise ContractBroken(f"a ledger entry of {length} bytes is too long")
+        if journal.half_full() and not self._poked:
+            self._poked = True
+            self.hub.tell(("poke",))
+        while journal.full(length):
+            self.clock.wait((_Control(self.hub),), self.clock.monotonic() + 1.0)
+            self.hub.service_control()
+            self.hub.tell(("poke",))
+
+    def close(self) -> None:
+        """Ends the use of the log in this process."""
+        self._stopped.set()
+        self._keeper.join()
+        with self.lock:
+            self.hub.close()
+            os.close(self._wake)
+            for descriptor in self._slab_descriptors:
+                os.close(descriptor)
+            self._slab_descriptors = []
+
+    def memory(self, slab: int) -> mmap.mmap:
+        """Returns the memory of a slab; that of another process is read-only."""
+        found = self._mapped.get(slab)
+        if found is None:
+            own = slab == self.place.slab
+            found = attach(self._slab_descriptors[slab], write=own, populate=own)
+            self._mapped[slab] = found
+        return found
+
+    def _keep(self) -> None:
+        while not self._stopped.wait(_SERVICE_SECONDS):
+            if self.clock.monotonic() - self._served_at < _SERVICE_SECONDS:
+                continue
+            if self.lock.acquire(blocking=False):
+                try:
+                    if self.service(background=True):
+                        self.wake()
+                finally:
+                    self.lock.release()
+
+    def _woken(self) -> None:
+        os.eventfd_read(self._wake)
+        self.woken = True
+
+    # What peers say ---------------------------------------------------------------------------
+
+    def _operations(self, peer: Peer, operations: list[Any]) -> None:
+        for operation in operations:
+            code = operation[0]
+            if code == Op.DONE:
+                self._done(peer, *operation[1:])
+            elif code == Op.HEAD:
+                for inlet in self._reading(operation[1]):
+                    inlet.told_head(peer[1], operation[2])
+            elif code == Op.GIVE:
+                _, number, cause, count, pairs = operation
+                self.inlets[number].told_given(peer[1], sequences_of(pairs), cause, count)
+            else:
+                self._seldom(peer, code, operation)
+        for outlet in self.outlets.values():
+            for feed in outlet.feeds:
+                feed.dispatch()
+
+    def _seldom(self, peer: Peer, code: int, operation: list[Any]) -> None:
+        if code == Op.END:
+            for inlet in self._reading(operation[1]):
+                inlet.read_head(peer[1])
+                inlet.moved = True
+        elif code == Op.WANT:
+            self._feed(operation[1]).want(peer[1], operation[2])
+        elif code == Op.BACK:
+            feed = self._feed(operation[1])
+            for sequence in sequences_of(operation[2]):
+                feed.handed_back(peer[1], sequence)
+        elif code == Op.UNPIN:
+            for slot in operation[1]:
+                self.holds.returned(peer, (slot[0], slot[1], slot[2], slot[3]))
+        elif code == Op.HELLO:
+            self._greet(peer)
+        elif code == Op.HOLDS:
+            self._holds_of(peer, operation[1])
+
+    def _done(self, peer: Peer, number: int, pairs: list[int], kept: list[list[int]]) -> None:
+        for slot in kept:
+            self.holds.lend(peer, (slot[0], slot[1], slot[2], slot[3]))
+        feed = self._feed(number)
+        for sequence in sequences_of(pairs):
+            feed.settled(peer[1], sequence)
+
+    def _greet(self, peer: Peer) -> None:
+        for outlet in self.outlets.values():
+            for feed in outlet.feeds:
+                if feed.peers[0][0] == peer[0]:
+                    feed.greet(peer[1])
+            if self.log.words[outlet.ring.place.end]:
+                self.hub.queue(peer, (Op.END, outlet.number))
+
+    def _holds_of(self, peer: Peer, slots: list[list[int]]) -> None:
+        held = {(slab, offset, generation, size) for slab, offset, generation, size in slots}
+        for slot in held:
+            self.holds.lend(peer, slot, adopting=self._adopting)
+        self.holds.only(peer, held)
+        self._answered(peer)
+
+    # What the supervisor says -----------------------------------------------------------------
+
+    def _control(self, message: list[Any], descriptors: list[int]) -> None:
+        match message:
+            case ["link", task, slot]:
+                self._connect((task, slot), socket.socket(fileno=descriptors[0]))
+            case ["gone", task, slot, final]:
+                self._gone((task, slot), final=final)
+            case ["closed", number, records]:
+                self.outlets[number].closed.merge(msgspec.convert(records, list[OriginRecord]))
+            case ["folded"]:
+                self._poked = False
+
+    def _connect(self, peer: Peer, end: socket.socket) -> None:
+        self.hub.connect(peer, end)
+        if peer not in self._lenders():
+            return
+        for inlet in self.inlets.values():
+            if peer in inlet.peers:
+                inlet.connected(peer[1])
+        if not self.awaiting:
+            self._introduce(peer)
+
+    def _gone(self, peer: Peer, *, final: bool) -> None:
+        self.hub.disconnect(peer)
+        writes = bool(_task_of(self.kit, peer[0]).shape.writes)
+        feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if f.peers[0][0] == peer[0]]
+        for feed in feeds:
+            for record in feed.leased(peer[1]) if writes else ():
+                for slot in record.slots:
+                    self.holds.lend(peer, slot)
+            feed.gone(peer[1])
+            feed.dispatch()
+        if final or not writes:
+            self.holds.only(peer, set())
+            self._answered(peer)
+
+    def _answered(self, peer: Peer) -> None:
+        """A reader has said all that it holds; when all have, this process can say the same above."""
+        if peer in self.awaiting:
+            self.awaiting.discard(peer)
+            if not self.awaiting:
+                for lender in self._lenders():
+                    self._introduce(lender)
+
+    def _introduce(self, lender: Peer) -> None:
+        """Says what is held before anything else, since what is settled meanwhile may end with the hello."""
+        slots = self.holds.kept_from(lender, adopting=self._adopting)
+        self.hub.queue(lender, (Op.HOLDS, slots))
+        self.hub.queue(lender, (Op.HELLO,))
+
+    def _unpin(self, lender: Peer, slot: Slot) -> None:
+        self._unpins.setdefault(lender, []).append(slot)
+
+    def _lenders(self) -> set[Peer]:
+        return {peer for inlet in self.inlets.values() for peer in inlet.peers}
+
+    def _reading(self, channel: int) -> list[Inlet]:
+        return [inlet for inlet in self.inlets.values() if inlet.place.channel == channel]
+
+    def _feed(self, subscription: int) -> Feed:
+        return self.outlets[self.kit.layout.subscriptions[subscription].channel].feed(subscription)
+
+
+class _Sockets:
+    """Becomes ready when peers have said something; what they say is taken by whoever asks."""
+
+    def __init__(self, process: "Process") -> None:
+        self._process = process
+
+    def ready(self) -> bool:
+        process = self._process
+        with process.lock:
+            process.woken = False
+            return process.service() or process.woken
+
+    def fileno(self) -> int:
+        return self._process.hub.fileno()
+
+
+class _Control:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def ready(self) -> bool:
+        return self._hub.service_control()
+
+    def fileno(self) -> int:
+        return self._hub.control.fileno()
+
+
+def _task(kit: Kit) -> TaskPlace:
+    return _task_of(kit, kit.task)
+
+
+def _task_of(kit: Kit, task: int) -> TaskPlace:
+    return kit.layout.tasks[task]

@@ -1,0 +1,96 @@
+"""How far a subscription and a channel have come, read from the words that different processes write."""
+
+from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._log import RECEIVED, Log, is_settled, read_record
+from videoflow.backends.messaging import ChannelStatus, Kind, SubscriptionStatus
+
+KINDS = tuple(Kind)
+
+
+class Progress:
+    """Follows one subscription over all writer slots and reader replicas.
+
+    Args:
+        log: The log.
+        channel: Its channel.
+        place: Its place.
+    """
+
+    def __init__(self, log: Log, channel: ChannelPlace, place: SubscriptionPlace) -> None:
+        self._words = log.words
+        self._rings = channel.rings
+        self._place = place
+        self._floors = [self._words[ring.tail] for ring in self._rings]
+
+    def status(self, mine: tuple[int, int, int] | None = None) -> SubscriptionStatus:
+        """Returns the status; `mine` is (available, leased, evicted) of one replica, else all are counted."""
+        words, slots = self._words, range(len(self._rings))
+        ends = [words[ring.end] for ring in self._rings]
+        heads = [words[ring.commit] >> 1 for ring in self._rings]
+        for slot in slots:
+            at = self._floors[slot]
+            while at < heads[slot] and self._state(slot, at)[1]:
+                at += 1
+            self._floors[slot] = at
+        ended = all(ends)
+        finished = ended and self._floors == heads
+        drained = finished
+        available, leased, evicted = mine or (0, 0, 0)
+        if mine is None or (ended and not finished):
+            pending = [
+                self._state(slot, at) for slot in slots for at in range(self._floors[slot], heads[slot])
+            ]
+            drained = ended and all(handed or settled for handed, settled in pending)
+            if mine is None:
+                leased = sum(handed and not settled for handed, settled in pending)
+                available = sum(not handed and not settled for handed, settled in pending)
+        return SubscriptionStatus(
+            available=available,
+            leased=leased,
+            unresolved=0,
+            settled_floors={slot: self._floors[slot] - 1 for slot in slots},
+            drained=drained,
+            finished=finished,
+            aborted=any(end and KINDS[end - 1] is Kind.ABORT for end in ends),
+            evicted=evicted,
+        )
+
+    def _state(self, slot: int, sequence: int) -> tuple[bool, bool]:
+        """Returns whether a record is handed out, and whether it is settled."""
+        at, replica = sequence & (self._rings[slot].slots - 1), 0
+        if self._place.given:
+            word = self._words[self._place.assignments[slot] + at]
+            if word >> 24 != sequence:
+                return False, word >> 24 > sequence
+            replica = (word & 255) - 1
+            if replica < 0:
+                return False, False
+        word = self._words[self._place.cells[replica][slot] + at]
+        return word >> 16 == sequence and word & 255 == RECEIVED, is_settled(word, sequence)
+
+
+def channel_status(log: Log, channel: ChannelPlace) -> ChannelStatus:
+    """Returns what a channel holds; `items` counts records that are still needed."""
+    words = log.words
+    first: dict[int, int | None] = {}
+    last, ends = {}, {}
+    items = size_bytes = 0
+    for slot, ring in enumerate(channel.rings):
+        head, tail, end = words[ring.commit] >> 1, words[ring.tail], words[ring.end]
+        first[slot] = tail if tail < head else None
+        last[slot] = head - 1
+        for sequence in range(tail, head):
+            _, kind, _, size = read_record(log, ring, sequence)
+            if KINDS[kind] is Kind.DATA:
+                items += 1
+                size_bytes += size
+        if end:
+            ends[slot] = KINDS[end - 1]
+    return ChannelStatus(
+        first=first,
+        last=last,
+        items=items,
+        size_bytes=size_bytes,
+        terminators=ends,
+        sealed=len(ends) == len(channel.rings),
+    )
