@@ -62,8 +62,17 @@ WORDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 Target = Annotated[
     str,
-    typer.Argument(metavar="FILE[:FACTORY] [options of the flow]", help="The flow file.", show_default=False),
+    typer.Argument(metavar="FILE[:FACTORY]", help="The flow file, then its own options.", show_default=False),
 ]
+Memory = Annotated[
+    str,
+    typer.Option(
+        metavar="SIZE",
+        help='Memory for items in flight, such as "2 GiB"; by default a quarter of what is free.',
+        show_default=False,
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the trace of errors.")]
 Help = Annotated[bool, typer.Option("--help", help="Show the options, those of the flow included.")]
 
 

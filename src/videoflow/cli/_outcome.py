@@ -3,31 +3,84 @@
 Used by `run-local`.
 """
 
-from collections.abc import Iterator
-
 from videoflow.cli._units import plural
-from videoflow.errors import BLOCK_FIELDS, NodeFailed, format_block
-from videoflow.graph.report import DeadLetterReport, RunReport
+from videoflow.errors import (
+    BLOCK_FIELDS,
+    NodeFailed,
+    RunFailed,
+    SourceUnreadable,
+    UnobservableState,
+    format_block,
+)
+from videoflow.graph.report import DeadLetterReport, RunReport, SourceReport, Verdict
 from videoflow.graph.spec import FlowSpec
 
 _MOST_BLOCKS = 3
+_GOOD_OUTCOMES = ("complete", "stopped")
+_GOOD_VERDICTS = (Verdict.COMPLETE, Verdict.STOPPED)
 
 
-def ending_blocks(report: RunReport, spec: FlowSpec) -> Iterator[str]:
-    """Yields the error blocks of a run: what failed it, then its first dead letters."""
-    failure = report.failure
-    if failure is not None:
-        yield format_block(
-            failure.code, failure.message, {name: getattr(failure, name) for name in BLOCK_FIELDS}
-        )
-    for letter in report.dead_letters[:_MOST_BLOCKS]:
-        yield _dead_letter_block(letter, report, spec)
+def ending_blocks(report: RunReport, spec: FlowSpec) -> list[str]:
+    """Returns the error blocks of a run: what failed it, sources that ended badly, its first dead letters.
+
+    None for a run that is complete or was stopped with nothing wrong; at least one for any other.
+    """
+    blocks = [_failure_block(report)] if report.failure is not None else []
+    failed = report.failure.node if report.failure is not None else ""
+    blocks += [
+        _source_block(source, report)
+        for source in report.sources
+        if source.outcome not in _GOOD_OUTCOMES and source.node != failed
+    ]
+    blocks += [_dead_letter_block(letter, report, spec) for letter in report.dead_letters[:_MOST_BLOCKS]]
+    if not blocks and report.verdict not in _GOOD_VERDICTS:
+        blocks.append(_gaps_block(report))
+    return blocks
 
 
 def more_dead_letters(report: RunReport) -> str:
     """Returns a sentence on the dead letters without a block, or ""."""
     more = len(report.dead_letters) - _MOST_BLOCKS
     return f"and {plural(more, 'more dead letter')}: videoflow dead-letters list" if more > 0 else ""
+
+
+def _failure_block(report: RunReport) -> str:
+    failure = report.failure
+    assert failure is not None
+    return format_block(
+        failure.code, failure.message, {name: getattr(failure, name) for name in BLOCK_FIELDS}
+    )
+
+
+def _source_block(source: SourceReport, report: RunReport) -> str:
+    optional = "" if source.required else ", which is optional,"
+    return format_block(
+        SourceUnreadable.code,
+        f"source {source.node}{optional} ended as {source.outcome}",
+        {
+            "cause": source.detail,
+            "effect": f"{plural(source.items, 'item')} came from it; verdict {report.verdict}",
+            "remedy": "mend or replace the source; --allow-incomplete accepts what there is",
+        },
+    )
+
+
+def _gaps_block(report: RunReport) -> str:
+    """Returns the block of a run that is not complete although no node, source or input failed."""
+    gaps = "\n".join(f"{gap.where}: {gap.what}" for gap in report.gaps)
+    lost = any(edge.closed is False for edge in report.edges)
+    message = "the ledger does not close" if lost else "what became of some items is unknown"
+    return format_block(
+        RunFailed.code if lost else UnobservableState.code,
+        message,
+        {
+            "cause": gaps,
+            "effect": f"verdict {report.verdict}",
+            "remedy": "this is a defect; please report it with the report and the plan"
+            if lost
+            else "run it again",
+        },
+    )
 
 
 def _dead_letter_block(letter: DeadLetterReport, report: RunReport, spec: FlowSpec) -> str:

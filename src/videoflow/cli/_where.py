@@ -17,7 +17,12 @@ _ULID_LENGTH, _ULID_TIME_DIGITS = 26, 10
 
 RunDir = Annotated[
     Path | None,
-    typer.Option("--run-dir", help="Folder of run folders, instead of the default.", show_default=False),
+    typer.Option(
+        "--run-dir",
+        metavar="FOLDER",
+        help="Folder of run folders, instead of the default.",
+        show_default=False,
+    ),
 ]
 
 

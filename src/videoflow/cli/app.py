@@ -52,7 +52,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         help="Graphs of video nodes in plain Python, with an honest account of every frame.",
         add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(_options)
     chosen = next((argument for argument in arguments if not argument.startswith("-")), "")

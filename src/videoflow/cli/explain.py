@@ -6,7 +6,7 @@ import typer
 
 from videoflow import registry
 from videoflow.cli._console import columns, results
-from videoflow.cli._flow_file import WORDS, Help, Target, load, show_help
+from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
 from videoflow.cli._plan_text import mermaid, plan_lines
 from videoflow.cli._units import parse_bytes
 from videoflow.graph.running import RunOptions, RunRequest
@@ -26,22 +26,21 @@ def register(app: typer.Typer) -> None:
     app.command("explain", context_settings=WORDS, add_help_option=False)(explain)
 
 
-def explain(
+def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     context: typer.Context,
     target: Target = "",
-    engine: Annotated[str, typer.Option(help="For which engine: local or threads.")] = "local",
-    memory_bytes: Annotated[
-        str, typer.Option(help='Memory for items in flight, such as "2 GiB".', show_default=False)
-    ] = "",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="For local or threads.")] = "local",
+    memory_bytes: Memory = "",
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     diagram: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid diagram.")] = False,
+    debug: Debug = False,
     shown_help: Help = False,
 ) -> None:
     """Show how a flow would run, and why: tasks, transports, buffers, commit orders."""
     if shown_help:
         show_help(context, target)
         return
-    flow = load(target).build([word for word in context.args if word != "--debug"])
+    flow = load(target).build(context.args)
     options = RunOptions(memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None)
     found = cast("Planning", registry.load(registry.ENGINES, engine)())
     plan = found.plan(RunRequest(flow.compile(), {}, options))

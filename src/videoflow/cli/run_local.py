@@ -1,6 +1,7 @@
 """`videoflow run-local`: runs a flow on this machine, shows how it goes, and says how it ended."""
 
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,13 @@ import typer
 
 from videoflow.cli._boundary import INTERRUPTED
 from videoflow.cli._console import columns, show_block, watched
-from videoflow.cli._flow_file import WORDS, Help, Target, load, show_help
+from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
 from videoflow.cli._outcome import ending_blocks, more_dead_letters
 from videoflow.cli._progress import Progress, progress_on
 from videoflow.cli._signals import StopRequests
 from videoflow.cli._summary import summary_lines
 from videoflow.cli._units import parse_bytes, show_seconds
+from videoflow.cli._where import RunDir
 from videoflow.engines.run_folder import RunFolder, require_writable, runs_folder, write_atomically
 from videoflow.errors import NotYet, OutputUnwritable, UsageError
 from videoflow.graph import Flow
@@ -33,6 +35,7 @@ class _Shown:
     quiet: bool
     json: bool
     report: Path | None
+    debug: bool
 
 
 def register(app: typer.Typer) -> None:
@@ -43,34 +46,30 @@ def register(app: typer.Typer) -> None:
 def run_local(  # noqa: PLR0913 (each parameter is an option of the command line)
     context: typer.Context,
     target: Target = "",
-    engine: Annotated[str, typer.Option(help="Where it runs: local (processes) or threads.")] = "local",
-    run_dir: Annotated[
-        Path | None, typer.Option(help="Folder of run folders, instead of the default.", show_default=False)
-    ] = None,
-    memory_bytes: Annotated[
-        str,
-        typer.Option(
-            help='Memory for items in flight, such as "2 GiB"; default: a quarter.', show_default=False
-        ),
-    ] = "",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="local (processes) or threads.")] = "local",
+    run_dir: RunDir = None,
+    memory_bytes: Memory = "",
     drain_seconds: Annotated[
-        float, typer.Option(help="How long a stop may drain.", min=0)
+        float, typer.Option(metavar="SECONDS", help="How long a stop may drain.", min=0)
     ] = _DEFAULTS.drain_seconds,
     stall_seconds: Annotated[
-        float, typer.Option(help="No progress for so long, with work pending, ends the run.", min=0)
+        float,
+        typer.Option(
+            metavar="SECONDS", help="No progress for so long, with work waiting, is a stall.", min=1
+        ),
     ] = _DEFAULTS.stall_seconds,
     allow_dead_letters: Annotated[
-        int, typer.Option(help="So many inputs put aside still make a complete run.", min=0)
+        int, typer.Option(metavar="N", help="So many inputs put aside still make a complete run.", min=0)
     ] = 0,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Exit with 0 when the run is incomplete.")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(help="Also write the report here, as JSON.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Also write the report here.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of errors.")] = False,
+    debug: Debug = False,
     messaging: Annotated[str, typer.Option(hidden=True)] = "auto",
     resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     shown_help: Help = False,
@@ -92,7 +91,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     if report is not None:
         require_writable(report.absolute())
     flow = load(target).build(context.args)
-    return _run(flow, engine, options, _Shown(quiet, json, report))
+    return _run(flow, engine, options, _Shown(quiet, json, report, debug))
 
 
 def _refuse_later(*, messaging: str, resume: bool) -> None:
@@ -128,6 +127,9 @@ def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
     if not shown.quiet:
         for line in summary_lines(ended, flow.folder, columns(console)):
             console.print(line)
+    cause = getattr(handle, "cause", None)  # where user code ran in this process
+    if shown.debug and isinstance(cause, BaseException):
+        console.print("\n" + "".join(traceback.format_exception(cause)).rstrip(), style="dim")
     _show_ending(ended, spec, shown)
     _hand_over(ended, shown)
     return _status(ended, requests)
