@@ -70,13 +70,14 @@ def _gaps_block(report: RunReport) -> str:
     gaps = "\n".join(f"{gap.where}: {gap.what}" for gap in report.gaps)
     lost = any(edge.closed is False for edge in report.edges)
     message = "the ledger does not close" if lost else "what became of some items is unknown"
+    remedy = "this is a defect; please report it with report.json and plan.json" if lost else "run it again"
     return format_block(
         RunFailed.code if lost else UnobservableState.code,
         message,
         {
             "cause": gaps,
             "effect": f"verdict {report.verdict}",
-            "remedy": "this is a defect; please report it with the report and the plan"
+            "remedy": remedy,
             if lost
             else "run it again",
         },
