@@ -78,8 +78,6 @@ def _gaps_block(report: RunReport) -> str:
             "cause": gaps,
             "effect": f"verdict {report.verdict}",
             "remedy": remedy,
-            if lost
-            else "run it again",
         },
     )
 
