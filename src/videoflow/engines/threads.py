@@ -23,6 +23,7 @@ from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import RealClock, Signal
 from videoflow.engines._account import account_of_edges
 from videoflow.engines._endings import ended_badly, timed_out
+from videoflow.engines._kept import KeptRun
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of
@@ -189,7 +190,10 @@ class ThreadsRun:
         self._changes = 0
         self._changed = Signal(lambda: self._changes > 0)
         self._programs = {task.name: make_program(self.plan, task, self.run_id) for task in self.plan.tasks}
+        self._kept: KeptRun | None = None
         try:
+            if self._options.runs_folder is not None:
+                self._kept = KeptRun(self._options.runs_folder, self.run_id, self.plan, self._clock)
             self._provision()
             self._replicas = [
                 _Replica(self, task, slot, self._nodes(task, slot))
@@ -197,6 +201,8 @@ class ThreadsRun:
                 for slot in range(task.replicas)
             ]
         except BaseException:
+            if self._kept is not None:
+                self._kept.discard()
             self._claims.release()
             raise
         for replica in self._replicas:
@@ -325,7 +331,10 @@ class ThreadsRun:
     def _watch_over(self) -> None:
         try:
             self._until_ended()
-            self._report = self._make_report()
+            report = self._make_report()
+            if self._kept is not None:
+                self._kept.finish(report, self._runtime)
+            self._report = report
         except BaseException as error:
             self._broken = error
             raise
@@ -428,6 +437,7 @@ class ThreadsRun:
             now=now,
             quit=self._control.quit,
             lost=self._lost,
+            folder=str(self._kept.folder.path) if self._kept is not None else "",
         )
         report = make_report(facts)
         backend.close(OwnerLabels(self.plan.spec.flow_id, self.run_id), deadline=deadline)
