@@ -234,6 +234,27 @@ def test_an_unknown_or_missing_argument_is_refused_with_the_nearest(keywords: An
     assert said in caught.value.block()
 
 
+def test_a_misspelt_option_is_refused_where_a_class_hands_anything_on() -> None:
+    class Loose(vf.Processor):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+
+    with pytest.raises(vf.ArgumentInvalid) as caught:
+        Loose(replics=2)
+    assert "did you mean 'replicas'" in caught.value.block()
+
+
+def test_an_annotation_that_cannot_be_resolved_leaves_the_others_standing() -> None:
+    class Half(vf.Processor):
+        def __init__(self, colour: Any, path: Any) -> None:
+            self.path = path
+
+    Half.__init__.__annotations__ |= {"colour": "NoSuchType", "path": "Path"}
+    node: Any = Half(3, Path("a"))
+    back: Any = again(node)
+    assert back.path == Path("a")
+
+
 def test_a_parameter_named_like_an_option_is_refused() -> None:
     class Named(vf.Processor):
         def __init__(self, name: str) -> None: ...

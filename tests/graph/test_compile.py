@@ -87,8 +87,14 @@ def test_order_and_state_are_resolved() -> None:
     spec = vf.Flow([Sink()(free), Sink(name="held")(held), Sink(name="s")(strict)]).compile()
     ordered = {node.name: node.options.ordered for node in spec.nodes}
     assert ordered == {
-        "numbers": True, "free": False, "sink": True, "total": True, "held": True, "strict": True, "s": True,
-    }  # fmt: skip  # a table
+        "numbers": True,
+        "free": False,
+        "sink": True,
+        "total": True,
+        "held": True,
+        "strict": True,
+        "s": True,
+    }
     assert {node.name for node in spec.nodes if node.traits.stateful} == {"total"}
 
 

@@ -19,6 +19,7 @@ class Engine:
     def __init__(self) -> None:
         self.requests: list[RunRequest] = []
         self.calls: list[str] = []
+        self.asked: list[str] = []
         self.interrupts = 0
         self.failure: FailureReport | None = None
         self.verdict = Verdict.COMPLETE
@@ -56,15 +57,13 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine()
-    asked: list[str] = []
 
     def load(group: str, name: str) -> Engine:
         assert group == registry.ENGINES
-        asked.append(name)
+        made.asked.append(name)
         return made
 
     monkeypatch.setattr(registry, "load", load)
-    made.asked = asked  # type: ignore[attr-defined]  # only the tests look at it
     return made
 
 
@@ -83,7 +82,7 @@ def test_run_hands_over_the_document_the_classes_and_the_options(engine: Engine)
     assert engine.calls == ["start", "wait"]
 
 
-def test_run_is_in_threads_and_start_is_local_unless_said(engine: Any) -> None:
+def test_run_is_in_threads_and_start_is_local_unless_said(engine: Engine) -> None:
     simple().run()
     simple().start()
     simple().run(engine="local")

@@ -6,14 +6,15 @@ from JSON: NaN, a function, an open file, a value of another type than the annot
 
 import inspect
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from videoflow.errors import ArgumentInvalid
-from videoflow.graph._codec import Mismatch, decode, encode, shown
+from videoflow.graph._annotations import Mismatch, shown
+from videoflow.graph._codec import decode, encode
 from videoflow.graph._options import OPTION_TYPES, nearest
 from videoflow.graph._types import Annotation, Json, Value
 
-_EMPTY = inspect.Parameter.empty
 _SIGNATURE = "_videoflow_signature"
 
 
@@ -21,13 +22,13 @@ class _Signature:
     """The parameters of a class without `self` and options, and what is annotated."""
 
     def __init__(self, cls: type) -> None:
-        function: Any = getattr(cls, "_videoflow_parameters_of", None) or cls.__init__  # type: ignore[misc]  # read, not called
+        function = getattr(cls, "_videoflow_parameters_of", None) or inspect.getattr_static(cls, "__init__")
         hints = resolved_annotations(function)
         kept: list[inspect.Parameter] = []
         self.takes_more = False
         parameters = list(inspect.signature(function).parameters.values())
         for parameter in parameters[1:]:
-            if parameter.kind is parameter.VAR_KEYWORD and _is_options(parameter.annotation, hints):
+            if parameter.kind is parameter.VAR_KEYWORD and _is_options(parameter, hints):
                 continue
             if parameter.name in OPTION_TYPES:
                 raise ArgumentInvalid(
@@ -107,11 +108,11 @@ def resolved_annotations(function: Value) -> dict[str, Any]:
     except (NameError, TypeError, AttributeError):
         pass
     found: dict[str, Any] = {}
+    names = getattr(inspect.unwrap(function), "__globals__", {})
     for name, annotation in getattr(function, "__annotations__", {}).items():
-        probe: Any = lambda: None  # noqa: E731  (only its annotations and globals are looked at)
-        probe.__annotations__ = {name: annotation}
+        probe: Value = SimpleNamespace(__annotations__={name: annotation})
         try:
-            found |= get_type_hints(probe, getattr(function, "__globals__", {}), include_extras=True)
+            found |= get_type_hints(probe, names, include_extras=True)
         except (NameError, TypeError, AttributeError):
             found[name] = Any
     return found
@@ -125,9 +126,9 @@ def _form(cls: type) -> _Signature:
     return form
 
 
-def _is_options(annotation: Annotation, hints: Mapping[str, Any]) -> bool:
-    text = annotation if isinstance(annotation, str) else str(annotation)
-    return "NodeOptions" in text or any("NodeOptions" in str(hint) for hint in hints.values())
+def _is_options(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    annotation = hints.get(parameter.name, parameter.annotation)
+    return "NodeOptions" in f"{annotation} {parameter.annotation}"
 
 
 def _refuse_unknown(cls: type, form: _Signature, kwargs: Mapping[str, Any]) -> None:

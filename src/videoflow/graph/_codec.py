@@ -9,16 +9,15 @@ an ambiguous union its number.
 
 import dataclasses
 import math
-import types
-import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Any, Literal, NewType, TypeVar, Union, get_args, get_type_hints
+from typing import Any, Literal, get_args
 
+from videoflow.graph._annotations import Mismatch, bare, field_types, is_open, is_union, shown
 from videoflow.graph._options import describe
 from videoflow.graph._types import Annotation, Json, Value, origin_of
 
@@ -26,20 +25,6 @@ TUPLE_TAG, PATH_TAG, ARM_TAG, VALUE_TAG = "$tuple", "$path", "$arm", "value"
 _INTEGER_LIMIT = 2**63
 _OPEN_SEQUENCES = (Sequence, Collection, Iterable)
 _MAPPINGS = (dict, Mapping, MutableMapping)
-
-
-class Mismatch(Exception):
-    """A value that an annotation does not admit; `wanted` and `found` in words."""
-
-    def __init__(self, wanted: str, found: str, where: str = "") -> None:
-        super().__init__(wanted, found, where)
-        self.wanted = wanted
-        self.found = found
-        self.where = where
-
-    def within(self, where: str) -> "Mismatch":
-        """Returns the same, seen from one container further out."""
-        return Mismatch(self.wanted, self.found, f"{where}{self.where}")
 
 
 def encode(value: Value, wanted: Annotation) -> Json:
@@ -97,45 +82,6 @@ def decode(data: Json, wanted: Annotation) -> Value:
     if base in _CONTAINERS:
         return _decode_container(data, wanted, base)
     return _decode_plain(data, base)
-
-
-def bare(wanted: Annotation) -> Annotation:
-    """Returns an annotation without what says nothing about JSON: `Annotated`, `NewType`, `Final`."""
-    while True:
-        if isinstance(wanted, NewType):
-            wanted = wanted.__supertype__
-        elif origin_of(wanted) in (typing.Annotated, typing.Final, typing.ClassVar):
-            wanted = get_args(wanted)[0]
-        elif origin_of(wanted) is dataclasses.InitVar or isinstance(wanted, dataclasses.InitVar):
-            wanted = wanted.type
-        elif type(wanted).__name__ == "TypeAliasType":
-            wanted = wanted.__value__
-        else:
-            return wanted
-
-
-def is_open(wanted: Annotation) -> bool:
-    """Whether an annotation admits any type."""
-    return wanted is Any or wanted is object or isinstance(wanted, TypeVar)
-
-
-def is_union(wanted: Annotation) -> bool:
-    """Whether an annotation is a union, in either spelling."""
-    return origin_of(wanted) in (Union, types.UnionType)
-
-
-def shown(value: Value) -> str:
-    """Returns a value and its type, short."""
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
-
-
-def field_types(cls: type) -> dict[str, Any]:
-    """Returns the annotations of a class; those that cannot be resolved are open."""
-    try:
-        return get_type_hints(cls)
-    except (NameError, TypeError, AttributeError):
-        return {}
 
 
 # --- without an annotation ---------------------------------------------------------------------------------

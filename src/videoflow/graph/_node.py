@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, Unpack
 
-from videoflow.errors import UsageError
+from videoflow.errors import ArgumentInvalid, UsageError
 from videoflow.graph._arguments import capture
-from videoflow.graph._options import Disposition, NodeOptions, nearest, take_options
+from videoflow.graph._options import OPTION_TYPES, Disposition, NodeOptions, nearest, take_options
 from videoflow.graph._types import Value
 from videoflow.graph._wiring import Input, Latest, Port, Source, as_input, first_port, refuse_control
 from videoflow.graph.spec import NodeKind
@@ -104,8 +104,11 @@ class Node(_Base):
     collects: ClassVar[bool] = False
 
     def __init__(self, **options: Unpack[NodeOptions]) -> None:
-        given = self._videoflow_record.options
-        for name, value in take_options(type(self).__qualname__, options)[0].items():
+        owner, given = type(self).__qualname__, self._videoflow_record.options
+        known, unknown = take_options(owner, options)
+        for name in unknown:
+            raise ArgumentInvalid(f"{owner} has no option {name!r}", remedy=nearest(name, OPTION_TYPES))
+        for name, value in known.items():
             given.setdefault(name, value)
 
     def __repr__(self) -> str:
@@ -146,8 +149,9 @@ class Node(_Base):
     def summary(self) -> Mapping[str, Any]:
         """Returns its own figures at the end, JSON-like, for the run report.
 
-        Called after `close`. A source says `outcome` (`complete`, `truncated`, `undecodable`, `stalled`,
-        `disconnected`, `stopped`), `detail` in words, and figures of its own beside them.
+        Called after `close`. A source says `outcome` (`complete`, `truncated`, `damaged`, `undecodable`,
+        `stalled`, `disconnected`, `stopped`), `detail` in words, and figures of its own beside them; as soon
+        as it is open, `expected`: about how many items there will be.
         """
         return {}
 

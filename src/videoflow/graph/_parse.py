@@ -14,7 +14,8 @@ from typing import Literal, get_args
 
 import msgspec
 
-from videoflow.graph._codec import Mismatch, bare, decode, is_open, is_union
+from videoflow.graph._annotations import Mismatch, bare, is_open, is_union
+from videoflow.graph._codec import decode
 from videoflow.graph._options import describe
 from videoflow.graph._types import Annotation, Value, origin_of
 
