@@ -52,8 +52,8 @@ def inner_imports(tree: ast.AST, within: str | None = None) -> Iterator[tuple[st
             yield from inner_imports(child, within)
 
 
-def needs_an_optional_library(module: str) -> bool:
-    """Whether a module of ours imports an optional library as soon as it is imported."""
+def file_of(module: str) -> Path | None:
+    """The file that runs when a module of ours is imported, or the module that a name is in."""
     own = PACKAGE.parent.joinpath(*module.split("."))
     holder = own.parent  # when the last part is a name inside a module, not a module
     candidates = (
@@ -62,11 +62,24 @@ def needs_an_optional_library(module: str) -> bool:
         holder.with_suffix(".py"),
         holder / "__init__.py",
     )
-    path = next((candidate for candidate in candidates if candidate.is_file()), None)
-    if path is None or not module.startswith("videoflow"):
-        return False
-    imports = inner_imports(ast.parse(path.read_text(encoding="utf-8")))
-    return any(function is None and is_optional(name) for function, _, name in imports)
+    found = next((candidate for candidate in candidates if candidate.is_file()), None)
+    return found if module.startswith("videoflow") else None
+
+
+def needs_an_optional_library(module: str) -> bool:
+    """Whether a module of ours, or one of ours that it imports at once, needs an optional library."""
+    waiting, seen = [module], set[Path]()
+    while waiting:
+        path = file_of(waiting.pop())
+        if path is None or path in seen:
+            continue
+        seen.add(path)
+        imports = inner_imports(ast.parse(path.read_text(encoding="utf-8")))
+        at_once = [name for function, _, name in imports if function is None]
+        if any(map(is_optional, at_once)):
+            return True
+        waiting += at_once
+    return False
 
 
 def is_optional(module: str) -> bool:

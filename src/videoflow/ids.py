@@ -7,6 +7,7 @@ import hashlib
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ENTROPY_BYTES = 10
+_ULID_LENGTH = 26
 
 
 def new_ulid(wall_seconds: float, entropy: bytes) -> str:
@@ -20,6 +21,20 @@ def new_ulid(wall_seconds: float, entropy: bytes) -> str:
         raise ValueError(f"a ULID takes {_ENTROPY_BYTES} bytes of entropy, not {len(entropy)}")
     number = (int(wall_seconds * 1000) << 80) | int.from_bytes(entropy, "big")
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def ulid_milliseconds(text: str) -> int | None:
+    """Returns when a ULID was made, in milliseconds since the Unix epoch; None for any other text.
+
+    >>> ulid_milliseconds(new_ulid(1700000000.25, bytes(10)))
+    1700000000250
+    """
+    if len(text) != _ULID_LENGTH or not set(text) <= set(_CROCKFORD):
+        return None
+    number = 0
+    for digit in text:
+        number = number << 5 | _CROCKFORD.index(digit)
+    return number >> 80
 
 
 def hash_id(*parts: str | int) -> str:

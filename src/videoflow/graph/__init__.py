@@ -23,7 +23,7 @@ from videoflow.graph._functions import consumer, processor, producer
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
-from videoflow.graph._options import NodeOptions
+from videoflow.graph._options import Disposition, NodeOptions
 from videoflow.graph._parse import Unparsable, parse_bytes
 from videoflow.graph._state import DELETED, Deleted, State
 from videoflow.graph._traits import is_stateful
@@ -53,6 +53,7 @@ __all__ = [
     "Consumer",
     "Context",
     "Deleted",
+    "Disposition",
     "FactoryParameter",
     "Flow",
     "Gpu",

@@ -30,8 +30,8 @@ class SourceReport(msgspec.Struct, kw_only=True):
 
     Attributes:
         node: Its node.
-        outcome: `complete`, `truncated`, `undecodable`, `stalled`, `disconnected`, `stopped`, `failed` or
-            `unknown` where nobody said.
+        outcome: `complete`, `truncated`, `damaged` (whole, with frames that could not be decoded),
+            `undecodable`, `stalled`, `disconnected`, `stopped`, `failed`, or `unknown` where nobody said.
         items: Ordinals announced, skips included.
         detail: In words.
         figures: The source's own figures, such as frames decoded and corrupt.
