@@ -196,7 +196,7 @@ class Flow:
         if code == 0:
             self.host.worker_ended(name, slot)
             return
-        assert code == -9, f"{name}.{slot} ended with {code}"
+        assert code == -9, f"{name}.{slot} ended with {code}: {self.describe()}"
         self.deaths += 1
         self.host.worker_died(name, slot)
         self.start(name, slot)

@@ -146,6 +146,17 @@ class Worker:
         reach("terminator.sent")
         while not self.messaging.linger(deadline=CLOCK.monotonic() + FAR):
             pass
+        self.slots_are_returned()
+
+    def slots_are_returned(self) -> None:
+        deadline = CLOCK.monotonic() + 10
+        while True:
+            held = self.payloads.inventory(deadline=0.0)
+            assert isinstance(held, Known)
+            if not held.value:
+                return
+            assert CLOCK.monotonic() < deadline, f"slots left: {held.value}"
+            self.messaging._process.wait(deadline)
 
 
 def source(worker: Worker) -> None:

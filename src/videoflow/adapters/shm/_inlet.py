@@ -83,6 +83,7 @@ class Inlet:
         self._cursors = list(self._floors)
         self._progress = Progress(process.log, *place)
         self.moved = True
+        self.news = False
 
     # What writers say -------------------------------------------------------------------------
 

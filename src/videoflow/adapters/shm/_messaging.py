@@ -218,10 +218,11 @@ class ShmMessaging(MessagingBackend):
                     unsent = {handle for handle in waiting if handle.outcome is None}
                     for outlet in self._outlets.values():
                         outlet.withdraw(unsent)
-                self._conclude(waiting)
                 if all(handle.outcome is not None for handle in waiting):
                     break
             self._process.wait(min([deadline, *self._queue_deadlines()]))
+        with self._process.lock:
+            self._conclude(waiting)
         return [handle.outcome for handle in waiting if handle.outcome is not None]
 
     def terminate(
@@ -278,7 +279,7 @@ class ShmMessaging(MessagingBackend):
         max_items: int | None = None,
         after: Mapping[int, int] | None = None,
     ) -> Sequence[Delivery]:
-        """Leases what there is; waits for the first until the deadline."""
+        """Leases what there is; waits for the first until the deadline, or until the status moves on."""
         inlet = self._inlet(subscription)
         limit = max_items or inlet.spec.credit.items
         exclusive = subscription.kind == "exclusive"
@@ -292,7 +293,8 @@ class ShmMessaging(MessagingBackend):
                 if not found:
                     inlet.ask(limit)
                     self._process.hub.flush()
-                interrupted, self._interrupted = self._interrupted, False
+                interrupted, self._interrupted = self._interrupted or inlet.news, False
+                inlet.news = False
             if found or interrupted or self._process.clock.monotonic() >= deadline:
                 return found
             self._process.wait(min(deadline, inlet.due()))

@@ -229,7 +229,7 @@ class Process(ProcessParts):
         if code == Op.END:
             for inlet in self._reading(operation[1]):
                 inlet.read_head(peer[1])
-                inlet.moved = True
+                inlet.moved = inlet.news = True
         elif code == Op.WANT:
             self._feed(operation[1]).want(peer[1], operation[2])
         elif code == Op.BACK:
