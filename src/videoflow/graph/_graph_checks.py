@@ -41,9 +41,9 @@ class Lineage:
 def trace_lineage(spec: FlowSpec) -> Lineage:
     """Returns the lineage of a graph without cycles."""
     lineage = Lineage()
-    nodes = {node.name: node for node in spec.nodes}
+    nodes, inputs = {node.name: node for node in spec.nodes}, _inputs(spec)
     for node in spec.nodes:
-        edges = spec.inputs(node.name)
+        edges = inputs[node.name]
         own = frozenset({node.name})
         sources = frozenset().union(*(lineage.sources_of(edge) for edge in edges))
         flushes = frozenset().union(*(lineage.flushes_of(edge) for edge in edges))
@@ -64,16 +64,23 @@ def check_graph(
         lineage: Where its items come from.
         later_ports: Node → ports that are named and not built yet.
     """
-    nodes = {node.name: node for node in spec.nodes}
+    nodes, inputs = {node.name: node for node in spec.nodes}, _inputs(spec)
     for edge in spec.edges:
         for ref in edge.parents:
             yield from _check_port(nodes, ref, edge, later_ports.get(ref.node, ()))
         yield from _check_merge(nodes, edge, lineage)
     for node in spec.nodes:
-        if len(spec.inputs(node.name)) > 1:
-            yield from check_join(node, spec.inputs(node.name), nodes, lineage)
+        if len(inputs[node.name]) > 1:
+            yield from check_join(node, inputs[node.name], nodes, lineage)
     yield from _check_groups(spec)
     yield from _check_outputs(spec)
+
+
+def _inputs(spec: FlowSpec) -> dict[str, tuple[EdgeSpec, ...]]:
+    inputs: dict[str, tuple[EdgeSpec, ...]] = {node.name: () for node in spec.nodes}
+    for edge in spec.edges:
+        inputs[edge.child] += (edge,)
+    return inputs
 
 
 def _port_scope(nodes: Mapping[str, NodeSpec], lineage: Lineage, ref: PortRef) -> Scope:

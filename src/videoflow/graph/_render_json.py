@@ -43,9 +43,8 @@ def _plain(value: object) -> object:
             return value
         case bytes() | memoryview():
             return {"left_out": "bytes", "size": len(value)}
-    names: tuple[str, ...] = tuple(
-        getattr(value, "__dataclass_fields__", None) or getattr(value, "__struct_fields__", ())
-    )
+    fields: Any = getattr(value, "__dataclass_fields__", None) or getattr(value, "__struct_fields__", ())
+    names: tuple[str, ...] = tuple(fields)
     if names:
         return {name: _plain(getattr(value, name)) for name in names}
     return {"left_out": type(value).__name__}
