@@ -1,4 +1,8 @@
-"""Steps worker cores by hand: no shell, thread, clock or backend; who moves next is a seeded choice."""
+"""Steps worker cores by hand: no shell, thread, clock or backend; who moves next is a seeded choice.
+
+A replica may also die: before an action, or after it and before it learns the answer. Its leases go back, and
+another core starts from what was committed and settled.
+"""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +12,7 @@ from typing import Any
 from videoflow.backends.coverage import Coverage, Fate, FateKind
 from videoflow.backends.messaging import Acquired, Delivery, DeliveryToken, Envelope, Kind, SubscriptionId
 from videoflow.backends.outcomes import Accepted, Durability, SettleConfirmed
-from videoflow.backends.runtime import CommitOutcome, Committed
+from videoflow.backends.runtime import CommitOutcome, Committed, OutboxEntry
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import channel_id, make_program, subscription_id
 from videoflow.worker.core import Start, actions, make_core
@@ -35,6 +39,20 @@ class Reading:
     log: Log
     leased: dict[int, str] = field(default_factory=dict)
     settled: dict[int, Any] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    coverage: Coverage = field(default_factory=Coverage)
+
+    def release(self, owner: str) -> None:
+        """Takes back what a dead owner held."""
+        for position in [p for p, holder in self.leased.items() if holder == owner]:
+            if position not in self.settled:
+                del self.leased[position]
+                self.counts[position] = self.counts.get(position, 1) + 1
+
+    def floors(self) -> dict[int, int]:
+        """Up to where everything is settled."""
+        floor = next(p for p in range(len(self.log.envelopes) + 1) if p not in self.settled)
+        return {0: floor - 1} if floor else {}
 
     def progress(self) -> actions.Progress:
         sealed = len(self.log.ended) == self.log.slots
@@ -52,26 +70,48 @@ class Replica:
         self.slot = slot
         self.owner = f"{task.name}-{slot}"
         self.task = task
-        program = make_program(bench.plan, task, RUN)
-        self.channels = tuple(channel_id(ref, "flow", RUN) for ref in program.channels)
-        self.subscriptions = [subscription_id(plan, "flow", RUN) for _, plan in program.subscriptions]
-        acquired = None if task.mode is InputMode.COMPETING else Acquired({}, ())
-        start = Start(
-            program, self.channels, slot, 1, Committed(), tuple(acquired for _ in self.subscriptions)
+        self.program = make_program(bench.plan, task, RUN)
+        self.channels = tuple(channel_id(ref, "flow", RUN) for ref in self.program.channels)
+        self.subscriptions = [subscription_id(plan, "flow", RUN) for _, plan in self.program.subscriptions]
+        self.kind: Kind | None = None
+        self.deaths = 0
+        self.start()
+
+    def start(self) -> None:
+        """Starts a core from what is committed and settled."""
+        committed = self.bench.committed.get((self.task.name, self.slot), Committed())
+        exclusive = self.task.mode is not InputMode.COMPETING
+        acquired = tuple(
+            Acquired(reading.floors(), tuple(reading.coverage.records())) if exclusive else None
+            for reading in (self.bench.readings[s] for s in self.subscriptions)
         )
+        start = Start(self.program, self.channels, self.slot, self.deaths + 1, committed, acquired)
         self.steps = make_core(start).run()
         self.answer: Any = None
         self.action: actions.Action | None = None
-        self.kind: Kind | None = None
         self.seen: Any = None
+
+    def die(self) -> None:
+        """Dies and is started again; what it held goes back."""
+        self.deaths += 1
+        self.steps.close()
+        for subscription in self.subscriptions:
+            self.bench.readings[subscription].release(self.owner)
+        self.start()
 
     def step(self) -> bool:
         """Performs the action in hand and takes the next; returns False where it can only wait."""
+        if self.bench.random.random() < self.bench.deaths:
+            self.die()
+            return True
         if self.action is not None:
             answer = self.bench.perform(self, self.action)
             if answer is WAIT:
                 return False
             self.answer = answer
+            if self.bench.random.random() < self.bench.deaths:
+                self.die()
+                return True
         try:
             self.action = self.steps.send(self.answer)
         except StopIteration as ended:
@@ -86,8 +126,19 @@ class Bench:
     """All cores of a plan, stepped in a seeded order until each has ended."""
 
     def __init__(
-        self, plan: Plan, items: Mapping[str, Sequence[Any]], functions: Mapping[str, Function], seed: int
+        self,
+        plan: Plan,
+        items: Mapping[str, Sequence[Any]],
+        functions: Mapping[str, Function],
+        seed: int,
+        *,
+        deaths: float = 0.0,
     ) -> None:
+        self.deaths = deaths
+        self.committed: dict[tuple[str, int], Committed] = {}
+        self.started: dict[tuple[str, str], set[int]] = {}
+        self.outbox: dict[bytes, actions.Publication] = {}
+        self.effects: list[tuple[str, Any]] = []
         self.plan = plan
         self.items = items
         self.functions = functions
@@ -141,9 +192,15 @@ class Bench:
                 return [self._append(replica, p) for p in publications]
             case actions.Settle(settlements=settlements):
                 return [self._settle(replica, token, how) for token, how in settlements]
+            case actions.Republish(pending=pending):
+                return [self._append(replica, self.outbox[key]) for key in pending]
+            case actions.Attempts(node=node, input_id=input_id):
+                return len(self.started.get((node, input_id), ()))
+            case actions.RecordStarted(node=node, input_id=input_id):
+                self._start(replica, node, input_id)
             case actions.Commit():
                 self.commits += 1
-                return CommitOutcome.COMMITTED
+                return self._commit(replica, action)
             case actions.PutAside():
                 self.put_aside.append(action)
                 return "record"
@@ -153,6 +210,29 @@ class Bench:
                 for channel in replica.channels:
                     self.logs[channel].ended[replica.slot] = kind
         return None
+
+    def _start(self, replica: Replica, node: str, input_id: str) -> None:
+        for holders in self.started.values():
+            holders.discard(replica.deaths)
+        self.started.setdefault((node, input_id), set()).add(replica.deaths)
+
+    def _commit(self, replica: Replica, action: actions.Commit) -> CommitOutcome:
+        key = (replica.task.name, replica.slot)
+        old = self.committed.get(key, Committed())
+        assert action.number == old.number + 1
+        entries = []
+        for input_id, publications in action.publications:
+            names = tuple(f"{input_id}/{n}/{p.channel}".encode() for n, p in enumerate(publications))
+            self.outbox.update(zip(names, publications, strict=True))
+            entries.append(OutboxEntry(input_id, names))
+        self.committed[key] = Committed(
+            number=action.number,
+            cursor=old.cursor if action.cursor is None else action.cursor,
+            outbox=tuple(entries),
+            source=old.source if action.source is None else action.source,
+            flushed=old.flushed or action.flushed,
+        )
+        return CommitOutcome.COMMITTED
 
     def _next_item(self, replica: Replica, number: int) -> Any:
         items = self.items[replica.task.name]
@@ -186,7 +266,7 @@ class Bench:
     ) -> list[Delivery]:
         reading = self.readings[subscription]
         count = self.random.randint(1, 3)
-        found = []
+        found: list[Delivery] = []
         for position, envelope in enumerate(reading.log.envelopes):
             taken = position in reading.settled or (after is None and position in reading.leased)
             if taken or (after is not None and position <= after.get(0, -1)):
@@ -194,7 +274,8 @@ class Bench:
             if len(found) == count:
                 break
             reading.leased[position] = replica.owner
-            token = DeliveryToken(subscription, str(position), (0, position), 1, 1)
+            tries = reading.counts.get(position, 1)
+            token = DeliveryToken(subscription, str(position), (0, position), tries, tries)
             found.append(Delivery(token, envelope, 0.0))
         return found
 
@@ -204,8 +285,8 @@ class Bench:
     def _append(self, replica: Replica, publication: actions.Publication) -> Accepted:
         envelope = publication.envelope
         log = self.logs[envelope.channel]
-        assert replica.slot not in log.ended, "published after its terminator"
         duplicate = log.announced.covers(envelope.origin, envelope.path)
+        assert duplicate or replica.slot not in log.ended, "published after its terminator"
         if not duplicate:
             log.envelopes.append(envelope)
             log.values[envelope.publication_id] = publication.value
@@ -221,6 +302,13 @@ class Bench:
     def _settle(self, replica: Replica, token: DeliveryToken, how: Any) -> SettleConfirmed:
         reading = self.readings[token.subscription]
         assert reading.leased[token.position[1]] == replica.owner
-        assert token.position[1] not in reading.settled, "settled twice"
-        reading.settled[token.position[1]] = how
+        position = token.position[1]
+        if position not in reading.settled:
+            reading.settled[position] = how
+            envelope = reading.log.envelopes[position]
+            node, epoch, _ = envelope.origin
+            fate = Fate(FateKind.DELIVERED)
+            reading.coverage.close_intervals(node, epoch, envelope.intervals, fate)
+            if not envelope.intervals:
+                reading.coverage.close(envelope.origin, envelope.path, fate)
         return SettleConfirmed(token, "settled")

@@ -31,13 +31,13 @@ def run(
     graph: Graph,
     functions: Mapping[str, Function],
     seed: int,
-    items: Sequence[Any] = ITEMS,
     *,
     fuse: bool = True,
+    deaths: float = 0.0,
 ) -> Bench:
     plan = plan_flow(graph.spec(), threads_facts(fuse=fuse))
     sources = {task.name: ITEMS for task in plan.tasks if not task.inputs}
-    bench = Bench(plan, sources, functions, seed)
+    bench = Bench(plan, sources, functions, seed, deaths=deaths)
     bench.run()
     return bench
 
@@ -190,6 +190,56 @@ def test_outputs_of_a_stateful_task_are_committed_before_they_are_published() ->
         bench = run(graph, {"count": keep, "sink": nothing}, seed)
         assert consumed(bench) == [*ITEMS, "count flushed"]
         assert bench.commits > 0
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("fuse", [True, False])
+def test_whatever_dies_nothing_is_lost_or_said_twice(seed: int, fuse: bool) -> None:
+    often = {"retries": 50}
+    graph = Graph()
+    graph.source("source")
+    graph.step("split", "source", many={"out": 4}, options={"replicas": 2, **often})
+    graph.step("work", "split", options={"replicas": 2, **often})
+    stateful = {"stateful": True, "flushes": True}
+    graph.step("total", "work", options={"ordered": True, **often}, traits=stateful)
+    graph.step("left", "source", options={"fuse": "side", **often})
+    graph.step("right", "left", options={"fuse": "side", **often})
+    graph.step("meet", "left", "right", "source", options=often)
+    graph.sink("sink", "total", options=often)
+    graph.sink("other", "meet", options=often)
+    functions = {
+        "split": lambda e: [("out", (e.values[0], k), None) for k in range(e.values[0] % 4)],
+        "work": keep,
+        "total": keep,
+        "left": keep,
+        "right": lambda e: [("out", -e.values[0], None)] if e.values[0] % 5 else [],
+        "meet": lambda e: [("out", list(e.values), None)],
+        "sink": nothing,
+        "other": nothing,
+    }
+    bench = run(graph, functions, seed, fuse=fuse, deaths=0.03)
+    assert sum(replica.deaths for replica in bench.replicas) > 0
+    assert not bench.put_aside
+    wanted: list[Any] = [(n, k) for n in ITEMS for k in range(n % 4)] + ["total flushed"]
+    assert said(bench, "total") == wanted
+    assert said(bench, "meet") == [[n, -n, n] for n in ITEMS if n % 5]
+    assert without_repetition(consumed(bench)) == wanted
+    for reading in bench.readings.values():
+        assert len(reading.settled) == len(reading.log.envelopes)
+
+
+def said(bench: Bench, node: str) -> list[Any]:
+    found = next(log for channel, log in bench.logs.items() if channel.node == node)
+    return [found.values[e.publication_id] for e in found.envelopes if e.kind is Kind.DATA]
+
+
+def without_repetition(values: Sequence[Any]) -> list[Any]:
+    """A sink without checkpoints is at least once: after a death it sees some again, in order."""
+    kept: list[Any] = []
+    for value in values:
+        if value not in kept:
+            kept.append(value)
+    return kept
 
 
 def test_the_core_imports_neither_time_nor_threads_nor_a_backend() -> None:

@@ -165,6 +165,7 @@ class ReaderCore(Concluding):
         self._competing = task.mode is InputMode.COMPETING
         depth = max((s.scope for _, s in start.program.subscriptions), default=0)
         self._order = OrderedInputs(len(task.inputs), depth)
+        self._worked: list[CursorRecord] = []
         self._loose: deque[Held] = deque()
         self._owned: dict[str, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
@@ -293,6 +294,8 @@ class ReaderCore(Concluding):
         pending.settlements += settlements
         pending.seconds += outcome.seconds
         pending.inputs += 1
+        if self.outbox:
+            self._worked = self._order.cursor()
         if suspect or self.due():
             yield from self._conclude()
 
@@ -331,7 +334,7 @@ class ReaderCore(Concluding):
     def _conclude(self) -> Steps:
         pending, self.pending = self.pending, Pending()
         if self.outbox and pending.inputs:
-            action = Commit(self.number + 1, self._cursor(), pending.publications)
+            action = Commit(self.number + 1, msgspec.msgpack.encode(self._worked), pending.publications)
             yield from self.commit(action)
         yield from self.publish(pending.flat())
         yield from self.settle(pending)
