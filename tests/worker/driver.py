@@ -87,6 +87,9 @@ class Replica:
         )
         start = Start(self.program, self.channels, self.slot, self.deaths + 1, committed, acquired)
         self.steps = make_core(start).run()
+        self.buffer: list[Any] = []
+        written = self.bench.written.setdefault(self.task.name, [])
+        del written[self.bench.lengths.get(self.task.name, 0) :]
         self.answer: Any = None
         self.action: actions.Action | None = None
         self.seen: Any = None
@@ -138,7 +141,8 @@ class Bench:
         self.committed: dict[tuple[str, int], Committed] = {}
         self.started: dict[tuple[str, str], set[int]] = {}
         self.outbox: dict[bytes, actions.Publication] = {}
-        self.effects: list[tuple[str, Any]] = []
+        self.written: dict[str, list[Any]] = {}
+        self.lengths: dict[str, int] = {}
         self.plan = plan
         self.items = items
         self.functions = functions
@@ -178,7 +182,10 @@ class Bench:
                 return tuple(None if m is None else self._value(m) for m in members)
             case actions.Call(node=node, element=element):
                 self.calls.append((node, element))
+                replica.buffer.append(element.values[0])
                 return self._call(node, element)
+            case actions.Checkpoint(final=final):
+                return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
                 return actions.Returned([("out", f"{node} flushed", None)])
             case actions.NextItem(position=position):
@@ -211,6 +218,13 @@ class Bench:
                     self.logs[channel].ended[replica.slot] = kind
         return None
 
+    def _checkpoint(self, replica: Replica, *, final: bool) -> int:
+        """Writes what the sink took, five at a time; a death cuts it back to what is committed."""
+        count = len(replica.buffer) if final else len(replica.buffer) // 5 * 5
+        self.written[replica.task.name] += replica.buffer[:count]
+        del replica.buffer[:count]
+        return count
+
     def _start(self, replica: Replica, node: str, input_id: str) -> None:
         for holders in self.started.values():
             holders.discard(replica.deaths)
@@ -219,6 +233,7 @@ class Bench:
     def _commit(self, replica: Replica, action: actions.Commit) -> CommitOutcome:
         key = (replica.task.name, replica.slot)
         old = self.committed.get(key, Committed())
+        self.lengths[replica.task.name] = len(self.written[replica.task.name])
         assert action.number == old.number + 1
         entries = []
         for input_id, publications in action.publications:
@@ -257,7 +272,7 @@ class Bench:
         news = (progress, self.failed)
         if not any(deliveries) and action.wait and news == replica.seen:
             return WAIT
-        if action.wait:
+        if action.wait and not any(deliveries):
             replica.seen = news
         return actions.Pulled(deliveries, progress, self.failed)
 

@@ -16,7 +16,7 @@ from videoflow.planner import plan_flow
 from videoflow.worker.core.actions import Element
 
 ITEMS = list(range(30))
-SEEDS = range(25)
+SEEDS = range(10)
 
 
 def keep(element: Element) -> Sequence[tuple[str, Any, str | None]]:
@@ -192,7 +192,7 @@ def test_outputs_of_a_stateful_task_are_committed_before_they_are_published() ->
         assert bench.commits > 0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("fuse", [True, False])
 def test_whatever_dies_nothing_is_lost_or_said_twice(seed: int, fuse: bool) -> None:
     often = {"retries": 50}
@@ -226,6 +226,20 @@ def test_whatever_dies_nothing_is_lost_or_said_twice(seed: int, fuse: bool) -> N
     assert without_repetition(consumed(bench)) == wanted
     for reading in bench.readings.values():
         assert len(reading.settled) == len(reading.log.envelopes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sink_with_checkpoints_writes_everything_once_whatever_dies(seed: int) -> None:
+    often = {"retries": 50}
+    graph = Graph()
+    graph.source("source")
+    graph.step("work", "source", options={"replicas": 2, **often})
+    durable = {"checkpoints": True, "holds_items": 5}
+    graph.sink("file", "work", options=often, traits=durable)
+    functions = {"work": lambda e: [("out", e.values[0], None)] if e.values[0] % 4 else [], "file": nothing}
+    bench = run(graph, functions, seed, deaths=0.03)
+    assert sum(replica.deaths for replica in bench.replicas) > 0
+    assert bench.written["file"] == [n for n in ITEMS if n % 4]
 
 
 def said(bench: Bench, node: str) -> list[Any]:

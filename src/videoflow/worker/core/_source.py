@@ -96,8 +96,7 @@ class SourceCore(Concluding):
         pending.inner += outcome.inner
         pending.seconds += outcome.seconds + item.seconds
         pending.inputs += 1
-        if self.due():
-            yield from self._conclude(commit=False)
+        yield from self._conclude(commit=False)  # the next item may be long in coming
 
     def _failed(self, failure: Failure, failures: int) -> Steps:
         yield from self._conclude(commit=True)

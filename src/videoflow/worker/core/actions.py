@@ -111,6 +111,9 @@ class Failure:
 class Pull:
     """Receive from every subscription what there is; wait when there is nothing. Answer: `Pulled`.
 
+    A waiting pull that receives nothing returns when progress or the desired state is not what the last such
+    pull returned.
+
     Attributes:
         after: Per subscription: the positions read so far of an exclusive one, None for a competing one.
         max_items: Per subscription.
