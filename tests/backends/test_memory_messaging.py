@@ -1,10 +1,13 @@
 """The laws of messaging, over the memory reference with a clock that does not run by itself."""
 
 import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from tests.backends.messaging_fates import LedgerSuite, LiveSuite
 from tests.backends.messaging_harness import Harness
 from tests.backends.messaging_leases import CompetingSuite, ExclusiveSuite
+from tests.backends.messaging_machine import MessagingMachine
 from tests.backends.messaging_payloads import PayloadSuite
 from tests.backends.messaging_publishing import PublishingSuite
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPayloads, MemoryPool
@@ -48,3 +51,11 @@ class TestMemory(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Led
     @pytest.fixture
     def harness(self) -> Harness:
         return MemoryHarness()
+
+
+class MemoryMachine(MessagingMachine):
+    make_harness = MemoryHarness
+
+
+def test_random_schedules_keep_every_law() -> None:
+    run_state_machine_as_test(MemoryMachine, settings=settings(max_examples=60, stateful_step_count=40))
