@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Unpack
 
+from videoflow import faults
 from videoflow.errors import FlowError
 from videoflow.graph import Consumer, Context, Disposition, NodeOptions, flow_folder
 from videoflow.nodes.records._appended import AppendedFile
@@ -65,6 +66,7 @@ class JsonlSink(Consumer):
         """
         line = line_of(value, source=ctx.source, index=ctx.ordinal, time_seconds=ctx.time_seconds)
         self._opened().append(line)
+        faults.reach("effect.done")
         self._lines += 1
 
     def checkpoint(self, ctx: Context) -> int | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from videoflow import faults
 from videoflow.errors import FlowError, LibraryMissing, OutputUnwritable
 from videoflow.graph import Consumer, Context, Disposition, NodeOptions, flow_folder
 from videoflow.media import Frame
@@ -111,6 +112,7 @@ class VideoSink(Consumer):
         if not isinstance(frame, Frame):
             raise TypeError(f"VideoSink writes frames, not {type(frame).__name__}")
         durable = self._opened().write(frame)
+        faults.reach("effect.done")
         if durable is not None:
             self._reached = durable
 
