@@ -246,6 +246,8 @@ class ShmHost:
             for worker in self._workers.values():
                 self._forget(worker)
             self._workers.clear()
+            if self._layout is not None:
+                self._log.close()
             self._release()
             self._poll.close()
             os.close(self._wake)

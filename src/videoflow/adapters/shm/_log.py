@@ -30,6 +30,12 @@ class Log:
         self.bytes = memoryview(mapping)
         self.words = self.bytes.cast("Q")
 
+    def close(self) -> None:
+        """Unmaps it, so that the memory can go; nothing may be read afterwards."""
+        self.words.release()
+        self.bytes.release()
+        self.mapping.close()
+
 
 class Journal:
     """A ring of encoded ledger entries; positions count bytes and never wrap.
