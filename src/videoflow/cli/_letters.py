@@ -4,6 +4,7 @@ A value that needs a class of the flow file is decoded after that file was loade
 refuses a label that no run knows, or that several letters of one run share.
 """
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from videoflow.cli._nearest import nearest
 from videoflow.cli._where import CALL_SECONDS, records_of
 from videoflow.clock import RealClock
 from videoflow.engines.run_folder import RunFolder, find_run, list_runs
-from videoflow.errors import UsageError, ValueRefused
+from videoflow.errors import FlowError, UsageError, ValueRefused
+from videoflow.graph import load_flow_file
+from videoflow.graph.spec import CodeKind
 from videoflow.wire import Value, decode_value
+
+_LOG = logging.getLogger("videoflow.cli")
 
 
 @dataclass(frozen=True)
@@ -82,4 +87,11 @@ def _decoded(folder: RunFolder, body: bytes) -> Value:
 
 
 def _load_flow_file(folder: RunFolder) -> None:
-    """Runs the flow file of a run, so that its classes are there."""
+    """Runs the flow file of a run, so that its classes are there; one that is gone leaves them unknown."""
+    try:
+        spec = folder.spec()
+        files = {node.module for node in spec.nodes if node.code is CodeKind.FLOW_FILE} if spec else set()
+        for file in files:
+            load_flow_file(file)
+    except FlowError as error:
+        _LOG.debug("the flow file of run %s cannot be loaded: %s", folder.run_id, error)

@@ -30,7 +30,9 @@ def ending_blocks(report: RunReport, spec: FlowSpec) -> list[str]:
     blocks += [
         _source_block(source, report)
         for source in report.sources
-        if source.outcome not in _GOOD_OUTCOMES and source.node != failed
+        if source.outcome not in _GOOD_OUTCOMES
+        and source.node != failed
+        and report.verdict not in _GOOD_VERDICTS
     ]
     blocks += [_dead_letter_block(letter, report, spec) for letter in report.dead_letters[:_MOST_BLOCKS]]
     if not blocks and report.verdict not in _GOOD_VERDICTS:
@@ -84,7 +86,7 @@ def _gaps_block(report: RunReport) -> str:
 
 def _dead_letter_block(letter: DeadLetterReport, report: RunReport, spec: FlowSpec) -> str:
     origin, _, ordinal = letter.origin.split("/")
-    noun = "frame" if letter.source else "item"
+    noun = "frame" if letter.source not in ("", origin) else "item"
     when = f" ({letter.event_time:.3f} s)" if letter.event_time is not None else ""
     allowed = spec.node(letter.node).options.retries + 1
     message = (

@@ -3,6 +3,7 @@
 Used by `run-local`. Both write to standard error. It refuses control characters where nobody looks.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -30,7 +31,7 @@ class Progress(Protocol):
         """Shows the figures of now."""
         ...
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, style: str = "") -> None:
         """Says something that stays on the screen."""
         ...
 
@@ -54,7 +55,7 @@ class NoProgress:
     def show(self, status: RunStatus) -> None:
         """Shows nothing."""
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, style: str = "") -> None:
         """Says nothing."""
 
     def close(self) -> None:
@@ -75,7 +76,10 @@ class LiveProgress:
         self._title = f"{spec.flow_id} on {engine}"
         self._sources = _sources(spec)
         self._rates = Rates()
-        self._live = Live(console=console, auto_refresh=False, transient=True)
+        # What a flow prints to a file or a pipe must arrive there, and not above the tables.
+        self._live = Live(
+            console=console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
+        )
         self._live.start()
 
     def show(self, status: RunStatus) -> None:
@@ -83,9 +87,9 @@ class LiveProgress:
         self._rates.add(status)
         self._live.update(Group(*self._lines(status)), refresh=True)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, style: str = "") -> None:
         """Prints a line above the tables."""
-        self._live.console.print(text, style="yellow")
+        self._live.console.print(text, style=style or None)
 
     def close(self) -> None:
         """Removes the tables and shows the cursor again."""
@@ -159,7 +163,7 @@ class PlainProgress:
         parts = [self._words(node) for node in status.nodes]
         self._console.print(f"{show_seconds(status.seconds):>8}  {'; '.join(parts)}")
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, style: str = "") -> None:
         """Prints a line."""
         self._console.print(text)
 

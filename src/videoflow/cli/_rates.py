@@ -29,7 +29,7 @@ class Rates:
         if not self._looks:
             return None
         (then, before), (now, after) = self._looks[0], self._looks[-1]
-        if now <= then or node not in before or node not in after:
+        if now <= then or node not in before or not after.get(node):
             return None
         return (after[node] - before[node]) / (now - then)
 

@@ -26,7 +26,7 @@ class Alarm(vf.Processor):
     def __init__(self, limit: float) -> None:
         self.limit = limit
 
-    def process(self, measured: dict[str, float]) -> dict[str, float] | object:
+    def process(self, measured: dict[str, float]):
         return measured if measured["mean"] > self.limit else vf.SKIP
 
 

@@ -106,8 +106,10 @@ def _node_cells(node: NodeReport) -> list[str | tuple[str, str]]:
 
 def _gaps(report: RunReport) -> Table:
     made = Table(("missing or in doubt", "what", "cause"))
+    said = {(source.node, f"the source ended as {source.outcome}") for source in report.sources}
     for gap in report.gaps:
-        made.add((gap.where, "yellow"), gap.what, gap.cause)
+        if (gap.where, gap.what) not in said:  # the table of sources says it
+            made.add((gap.where, "yellow"), gap.what, gap.cause)
     return made.without_zeros("cause")
 
 

@@ -25,7 +25,7 @@ class Table:
 
     Attributes:
         heads: Column heads; an empty one has no head, and a line break divides a long one.
-        numbers: The heads of columns that stand on the right.
+        numbers: The heads of columns that stand on the right, and in which a 0 is dim.
         rows: Cells by column.
         notes: Number of a row → sentences that stand below it.
     """
@@ -97,10 +97,16 @@ class Table:
         ]
         for number in range(max(map(len, parts))):
             cells = [
-                (parts[index][number] if number < len(parts[index]) else "", _style(cell))
+                (parts[index][number] if number < len(parts[index]) else "", self._style(index, cell))
                 for index, cell in enumerate(row)
             ]
             yield self._line(cells, widths)
+
+    def _style(self, index: int, cell: Cell) -> str:
+        """Returns the style of a cell; nothing stands back behind something."""
+        if self.heads[index] in self.numbers and _text(cell) == "0":
+            return "dim"
+        return "" if isinstance(cell, str) else cell[1]
 
     def _line(self, cells: Sequence[tuple[str, str]], widths: Sequence[int]) -> Text:
         line = Text()
@@ -122,7 +128,3 @@ def indented(text: str, width: int | None, *, style: str = "") -> Iterator[Text]
 
 def _text(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell[0]
-
-
-def _style(cell: Cell) -> str:
-    return "" if isinstance(cell, str) else cell[1]

@@ -11,20 +11,21 @@ import typer
 from videoflow.cli._boundary import INTERRUPTED
 from videoflow.cli._console import columns, show_block, watched
 from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
+from videoflow.cli._follow import follow
+from videoflow.cli._logs import Logs
 from videoflow.cli._outcome import ending_blocks, more_dead_letters
-from videoflow.cli._progress import Progress, progress_on
+from videoflow.cli._progress import progress_on
 from videoflow.cli._signals import StopRequests
 from videoflow.cli._summary import summary_lines
-from videoflow.cli._units import parse_bytes, show_seconds
+from videoflow.cli._units import parse_bytes
 from videoflow.cli._where import RunDir
 from videoflow.engines.run_folder import RunFolder, require_writable, runs_folder, write_atomically
 from videoflow.errors import NotYet, OutputUnwritable, UsageError
 from videoflow.graph import Flow
 from videoflow.graph.report import RunReport, Verdict
-from videoflow.graph.running import RunHandle, RunOptions
+from videoflow.graph.running import RunOptions
 from videoflow.graph.spec import FlowSpec
 
-_LOOK_SECONDS = 0.25
 _DEFAULTS = RunOptions()
 
 
@@ -120,8 +121,10 @@ def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
         try:
             handle = flow.start(engine, **vars(options))
             requests.started = True
-            _note_signals(options, handle)
-            ended = _follow(handle, requests, progress, options)
+            folder = RunFolder(runs_folder(options.runs_folder) / handle.run_id)
+            if folder.path.exists():
+                folder.note_signals()  # `videoflow stop` may then ask by a signal
+            ended = follow(handle, requests, progress, Logs(folder.logs_path), options.drain_seconds)
         finally:
             progress.close()
     if not shown.quiet:
@@ -133,31 +136,6 @@ def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
     _show_ending(ended, spec, shown)
     _hand_over(ended, shown)
     return _status(ended, requests)
-
-
-def _note_signals(options: RunOptions, handle: RunHandle) -> None:
-    """Lets `videoflow stop` know that this process takes a signal as a request."""
-    folder = RunFolder(runs_folder(options.runs_folder) / handle.run_id)
-    if folder.path.exists():
-        folder.note_signals()
-
-
-def _follow(handle: RunHandle, requests: StopRequests, progress: Progress, options: RunOptions) -> RunReport:
-    """Shows the run until it has ended, and passes requests to stop on to it."""
-    passed_on = 0
-    while (report := handle.wait_for(_LOOK_SECONDS)) is None:
-        while passed_on < requests.count:
-            passed_on += 1
-            handle.stop()
-            if passed_on == 1:
-                limit = show_seconds(options.drain_seconds)
-                progress.note(
-                    f"stopping: sources end, the rest drains for at most {limit}; once more ends it at once"
-                )
-            else:
-                progress.note("ending without draining")
-        progress.show(handle.status())
-    return report
 
 
 def _show_ending(report: RunReport, spec: FlowSpec, shown: _Shown) -> None:

@@ -69,7 +69,7 @@ def _row(folder: RunFolder) -> RunRow:
         state=state.value,
         verdict=report.verdict.value if report else None,
         started_at=begun.isoformat(timespec="seconds") if begun else "",
-        seconds=report.seconds if report else (age if state is RunState.RUNNING else None),
+        seconds=(report.seconds or None) if report else (age if state is RunState.RUNNING else None),
         folder=str(folder.path),
     )
 

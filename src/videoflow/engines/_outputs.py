@@ -9,6 +9,7 @@ import fcntl
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Self
 
@@ -136,10 +137,7 @@ def require_writable(path: Path) -> None:
         cause = "" if os.access(path, os.W_OK) else "it exists and may not be written"
     else:
         above = next(parent for parent in path.parents if parent.exists())
-        if not above.is_dir():
-            cause = f"{above} is not a folder"
-        else:
-            cause = "" if os.access(above, os.W_OK | os.X_OK) else f"{above} may not be written"
+        cause = _why_not_in(above)
     if cause:
         raise OutputUnwritable(
             f"{path.name} cannot be written",
@@ -148,6 +146,17 @@ def require_writable(path: Path) -> None:
             effect="nothing was started",
             remedy="write to a folder of yours, or change its permissions",
         )
+
+
+def _why_not_in(folder: Path) -> str:
+    """Returns why no file can be made in a folder, or "" where one could: it was, and is gone again."""
+    if not folder.is_dir():
+        return f"{folder} is not a folder"
+    try:
+        with TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"nothing can be written in {folder}: {error.strerror}"
 
 
 def _locked(lock: Path, claim: _Claim) -> tuple[int, Path]:

@@ -1,0 +1,53 @@
+"""What the workers of a run print, read from its log files while it goes on.
+
+Used by `run-local`, so that a print in a node is seen wherever the node runs. It refuses to flood a terminal:
+of many lines at once it shows the first, and says where the rest is.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_MOST_LINES = 20
+_MOST_BYTES = 1 << 20
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|.)?|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Logs:
+    """The log files of one run, read on from where the last look ended.
+
+    Args:
+        folder: Where the files `<task>-<slot>.log` are, or will be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+
+    def new_lines(self, *, rest: bool = False) -> Iterator[str]:
+        """Yields the whole lines that were added, behind the name of its worker where they do not begin so.
+
+        Args:
+            rest: Take a last line without its end too, since no more will come.
+        """
+        for path in sorted(self._folder.glob("*.log")):
+            lines = self._added(path, rest=rest)
+            task = path.stem.rpartition("-")[0]
+            for line in lines[:_MOST_LINES]:
+                yield line if line.startswith(task) else f"{path.stem}: {line}"
+            if len(lines) > _MOST_LINES:
+                yield f"{path.stem}: and {len(lines) - _MOST_LINES} more lines in {path.name}"
+
+    def _added(self, path: Path, *, rest: bool) -> list[str]:
+        start = self._read.get(path, 0)
+        try:
+            with path.open("rb") as file:
+                file.seek(start)
+                data = file.read(_MOST_BYTES)
+        except OSError:
+            return []
+        if not rest and len(data) < _MOST_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        self._read[path] = start + len(data)
+        text = data.decode("utf-8", errors="replace")
+        return [_ESCAPES.sub("", line) for line in text.splitlines()]
