@@ -83,7 +83,7 @@ class Inlet:
         self._cursors = list(self._floors)
         self._progress = Progress(process.log, *place)
         self.moved = True
-        self.news = False
+        self.news = True
 
     # What writers say -------------------------------------------------------------------------
 
