@@ -12,7 +12,7 @@ from typing import Any
 from videoflow.backends.coverage import Coverage, Fate, FateKind
 from videoflow.backends.messaging import Acquired, Delivery, DeliveryToken, Envelope, Kind, SubscriptionId
 from videoflow.backends.outcomes import Accepted, Durability, SettleConfirmed
-from videoflow.backends.runtime import CommitOutcome, Committed, OutboxEntry
+from videoflow.backends.runtime import CommitOutcome, Committed, OutboxEntry, SourcePosition
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import channel_id, make_program, subscription_id
 from videoflow.worker.core import Start, actions, make_core
@@ -111,6 +111,9 @@ class Replica:
             answer = self.bench.perform(self, self.action)
             if answer is WAIT:
                 return False
+            if answer is DIED:
+                self.die()
+                return True
             self.answer = answer
             if self.bench.random.random() < self.bench.deaths:
                 self.die()
@@ -123,6 +126,11 @@ class Replica:
 
 
 WAIT = object()
+DIED = object()
+
+
+class Killed(Exception):
+    """Raised by a node that takes its process with it."""
 
 
 class Bench:
@@ -141,6 +149,7 @@ class Bench:
         self.committed: dict[tuple[str, int], Committed] = {}
         self.started: dict[tuple[str, str], set[int]] = {}
         self.outbox: dict[bytes, actions.Publication] = {}
+        self.given = 0
         self.written: dict[str, list[Any]] = {}
         self.lengths: dict[str, int] = {}
         self.plan = plan
@@ -189,7 +198,11 @@ class Bench:
             case actions.Flush(node=node):
                 return actions.Returned([("out", f"{node} flushed", None)])
             case actions.NextItem(position=position):
-                return self._next_item(replica, position.ordinal + 1)
+                return self._next_item(replica, position)
+            case actions.Announced(node=node, epoch=epoch):
+                return tuple(
+                    self.logs[c].announced.origin(node, epoch).closed.intervals() for c in replica.channels
+                )
             case _:
                 return self._record(replica, action)
 
@@ -249,15 +262,21 @@ class Bench:
         )
         return CommitOutcome.COMMITTED
 
-    def _next_item(self, replica: Replica, number: int) -> Any:
+    def _next_item(self, replica: Replica, position: SourcePosition) -> Any:
+        """Gives the next item: after the last one, or, live, whatever comes next."""
         items = self.items[replica.task.name]
+        resumable = replica.program.entry.spec.traits.resumable
+        number = position.ordinal + 1 if resumable else self.given
         if number >= len(items) or self.failed is not None:
             return actions.SourceEnded()
+        self.given = number + 1
         return actions.ItemReady(number, [("out", items[number], None)])
 
     def _call(self, node: str, element: actions.Element) -> Any:
         try:
             return actions.Returned(self.functions[node](element))
+        except Killed:
+            return DIED
         except ValueError as error:
             return actions.Failure(actions.Disposition.POISON, str(error))
         except RuntimeError as error:
@@ -300,17 +319,16 @@ class Bench:
     def _append(self, replica: Replica, publication: actions.Publication) -> Accepted:
         envelope = publication.envelope
         log = self.logs[envelope.channel]
-        duplicate = log.announced.covers(envelope.origin, envelope.path)
+        control = envelope.kind is Kind.EPOCH_END
+        duplicate = not control and log.announced.covers(envelope.origin, envelope.path)
         assert duplicate or replica.slot not in log.ended, "published after its terminator"
         if not duplicate:
             log.envelopes.append(envelope)
             log.values[envelope.publication_id] = publication.value
-            if envelope.intervals:
-                fate = Fate(FateKind.SKIPPED, envelope.cause)
-                log.announced.close_intervals(
-                    envelope.origin.node, envelope.origin.epoch, envelope.intervals, fate
-                )
-            else:
+            node, epoch, _ = envelope.origin
+            fate = Fate(FateKind.SKIPPED, envelope.cause)
+            log.announced.close_intervals(node, epoch, envelope.intervals, fate)
+            if not envelope.intervals and not control:
                 log.announced.close(envelope.origin, envelope.path, Fate(FateKind.DELIVERED))
         return Accepted(envelope.publication_id, len(log.envelopes), duplicate, Durability.MEMORY)
 
@@ -324,6 +342,6 @@ class Bench:
             node, epoch, _ = envelope.origin
             fate = Fate(FateKind.DELIVERED)
             reading.coverage.close_intervals(node, epoch, envelope.intervals, fate)
-            if not envelope.intervals:
+            if not envelope.intervals and envelope.kind is not Kind.EPOCH_END:
                 reading.coverage.close(envelope.origin, envelope.path, fate)
         return SettleConfirmed(token, "settled")

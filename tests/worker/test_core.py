@@ -9,7 +9,7 @@ import pytest
 
 import videoflow.worker.core
 from tests.planner.building import Graph, threads_facts
-from tests.worker.driver import Bench, Function
+from tests.worker.driver import Bench, Function, Killed
 from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import Completed, CompletedReason, Kind, Terminal
 from videoflow.planner import plan_flow
@@ -240,6 +240,42 @@ def test_a_sink_with_checkpoints_writes_everything_once_whatever_dies(seed: int)
     bench = run(graph, functions, seed, deaths=0.03)
     assert sum(replica.deaths for replica in bench.replicas) > 0
     assert bench.written["file"] == [n for n in ITEMS if n % 4]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_killer_is_put_aside_within_its_budget_and_its_neighbours_are_not(seed: int, ordered: bool) -> None:
+    def kills(element: Element) -> Sequence[tuple[str, Any, str | None]]:
+        if element.values[0] == 11:
+            raise Killed
+        return keep(element)
+
+    graph = Graph()
+    graph.source("source")
+    graph.step("first", "source", options={"fuse": "both", "ordered": ordered, "retries": 2})
+    graph.step("second", "first", options={"fuse": "both", "retries": 2})
+    graph.sink("sink", "second")
+    bench = run(graph, {"first": keep, "second": kills, "sink": nothing}, seed)
+    assert consumed(bench) == [n for n in ITEMS if n != 11]
+    (aside,) = bench.put_aside
+    assert (aside.node, aside.element.origin.ordinal, aside.attempts) == ("second", 11, 3)
+    deaths = next(replica.deaths for replica in bench.replicas if replica.task.name == "first")
+    assert deaths == 4, "the first death leaves no record, then one for each attempt of the budget"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_live_source_that_dies_opens_a_new_epoch_behind_the_old_one(seed: int) -> None:
+    graph = Graph()
+    graph.source("source", traits={"resumable": False})
+    graph.step("work", "source", options={"replicas": 2, "retries": 50})
+    graph.sink("meet", "work", "source", options={"retries": 50})
+    bench = run(graph, {"work": keep, "meet": nothing}, seed, deaths=0.03)
+    pairs = [element.values for name, element in bench.calls if name == "meet"]
+    kept = without_repetition(pairs)
+    assert all(left == right for left, right in kept)
+    assert [left for left, _ in kept] == sorted(left for left, _ in kept)
+    for reading in bench.readings.values():
+        assert len(reading.settled) == len(reading.log.envelopes)
 
 
 def said(bench: Bench, node: str) -> list[Any]:

@@ -166,6 +166,7 @@ class ReaderCore(Concluding):
         depth = max((s.scope for _, s in start.program.subscriptions), default=0)
         self._order = OrderedInputs(len(task.inputs), depth)
         self._worked: list[CursorRecord] = []
+        self._controls: list[Held] = []
         self._loose: deque[Held] = deque()
         self._owned: dict[str, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
@@ -210,6 +211,7 @@ class ReaderCore(Concluding):
     def _read(self) -> Steps:
         while True:
             group = self._next()
+            self._pass_controls()
             if group is not None:
                 yield from self._work(group)
                 continue
@@ -227,6 +229,9 @@ class ReaderCore(Concluding):
         if not self._loose:
             return None
         held = self._loose.popleft()
+        if held.delivery.envelope.kind is Kind.EPOCH_END:
+            self._order.ended_epochs.append([held])
+            return self._next()
         envelope = held.delivery.envelope
         last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
         return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])
@@ -262,6 +267,8 @@ class ReaderCore(Concluding):
         if all(p.finished for p in self._progress) and not self._order.holding:
             yield from self._last_checkpoint()
             return True
+        if self._controls and all(p.drained for p in self._progress):
+            yield from self.settle(Pending([], self._taken_controls()))
         if any(p.aborted for p in self._progress) and all(p.sealed for p in self._progress):
             self._gaps_closed = True
         if all(p.drained for p in self._progress) and not self._order.holding:
@@ -282,9 +289,7 @@ class ReaderCore(Concluding):
             outcome = yield from self.walk.input(element, suspect=suspect)
         done = self._order.finish(group)
         settlements = [(held.delivery.token, _settlement(held, cause, outcome)) for held in done]
-        ended = Completed(CompletedReason.SKIPPED)
-        settlements += [(held.delivery.token, ended) for held in self._order.finished_controls]
-        self._order.finished_controls.clear()
+        settlements += self._taken_controls()
         if self._holding is not None:
             yield from self._hold(outcome, settlements)
             return
@@ -298,6 +303,23 @@ class ReaderCore(Concluding):
             self._worked = self._order.cursor()
         if suspect or self.due():
             yield from self._conclude()
+
+    def _pass_controls(self) -> None:
+        """Publishes the end of an epoch further down; it is settled with what follows it.
+
+        Were it settled at once, a reader that starts again could not tell that the epoch had ended.
+        """
+        for ended in self._order.ended_epochs:
+            self.pending.publications.append(self.walk.control(ended[0].delivery.envelope))
+            self.pending.inputs += 1
+            self._controls += ended
+        if self._competing:
+            self.pending.settlements += self._taken_controls()
+        self._order.ended_epochs.clear()
+
+    def _taken_controls(self) -> list[tuple[DeliveryToken, Settlement]]:
+        controls, self._controls = self._controls, []
+        return [(held.delivery.token, Completed(CompletedReason.SKIPPED)) for held in controls]
 
     def _element(self, group: Group) -> Steps:
         """Makes the element that a group stands for; an `Outcome` where its bytes cannot be had."""

@@ -129,12 +129,14 @@ class OrderedInputs:
         self._lines: dict[tuple[str, int], _Line] = {}
         self._epochs: dict[str, int] = {}
         self._ticket = 0
-        self.finished_controls: list[Held] = []
+        self.ended_epochs: list[list[Held]] = []
 
     def restore_settled(self, records: Iterable[OriginRecord]) -> None:
         """Starts behind what was settled before, possibly out of order."""
         for record in records:
             line = self._line(record.node, record.epoch)
+            if record.ordinals or record.deep_ordinals or record.deep_open:
+                self._epochs[record.node] = max(self._epochs.get(record.node, 0), record.epoch)
             for _, _, intervals in record.ordinals:
                 for first, last in intervals:
                     line.done.add(first, last)
@@ -177,7 +179,7 @@ class OrderedInputs:
 
     @property
     def holding(self) -> bool:
-        """Whether anything waits here."""
+        """Whether anything waits here to be given out."""
         return any(p.by_key or p.intervals for line in self._lines.values() for p in line.parents)
 
     def add(self, parent: int, reader: int, delivery: Delivery) -> Held | None:
@@ -187,6 +189,9 @@ class OrderedInputs:
         slots = line.parents[parent]
         held = Held(reader, delivery, 0)
         if envelope.kind is Kind.EPOCH_END:
+            passed = envelope.origin.epoch < self._epochs.get(envelope.origin.node, 0)
+            if passed or (slots.end is not None and slots.end.delivery.token.message_id != _message(held)):
+                return held
             slots.end = held
             return None
         if envelope.intervals:
@@ -288,9 +293,13 @@ class OrderedInputs:
         ends = [parent.end for parent in line.parents]
         if any(end is None or end.delivery.envelope.origin.ordinal >= line.expected[0] for end in ends):
             return False
-        self.finished_controls += [end for end in ends if end is not None]
+        self.ended_epochs.append([end for end in ends if end is not None])
         self._epochs[node] = self._epochs.get(node, 0) + 1
         return True
+
+
+def _message(held: Held) -> str:
+    return held.delivery.token.message_id
 
 
 def _remove(parent: _Parent, expected: Key, last: int) -> None:

@@ -52,18 +52,25 @@ class SourceCore(Concluding):
         try:
             self.require_not_abandoned()
             yield from self.republish()
-            if not self._node.traits.resumable:
-                yield from self._open_epoch()
-            yield from self._produce()
-            yield from self._conclude(commit=True)
-            last = self._position
-            yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
+            live = not self._node.traits.resumable
+            if not (live and self.start.committed.flushed):
+                yield from self._run(live=live)
             kind = Kind.END
         except RunAborted:
             yield from self._conclude(commit=True)
             kind = Kind.ABORT
         yield Terminate(kind)
         return kind
+
+    def _run(self, *, live: bool) -> Steps:
+        if live:
+            yield from self._open_epoch()
+        yield from self._produce()
+        yield from self._conclude(commit=True)
+        last = self._position
+        yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
+        if live and not self.program.flushing:
+            yield from self.commit(Commit(self.number + 1, flushed=True))
 
     def _produce(self) -> Steps:
         failures = 0

@@ -108,6 +108,24 @@ class Walk:
             yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, False)
         return outcome
 
+    def control(self, envelope: Envelope) -> tuple[str, list[Publication]]:
+        """Returns a control statement again, on everything that the task writes."""
+        origin = envelope.origin
+        identity = hash_id(self._program.run_id, self._program.task.name, envelope.kind, *origin)
+        passed = [
+            Envelope(
+                channel=channel,
+                publication_id=identity,
+                kind=envelope.kind,
+                writer=self._writer,
+                input_id=identity,
+                origin=origin,
+                source=envelope.source,
+            )
+            for channel in self._channels
+        ]
+        return identity, [Publication(number, made) for number, made in enumerate(passed)]
+
     def _nodes(
         self,
         nodes: Sequence[NodeProgram],
