@@ -8,12 +8,12 @@ from collections import deque
 from typing import Protocol
 
 from videoflow.adapters.shm._layout import RingPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import cause_code
+from videoflow.adapters.shm._ledger import Rows, buried_fate, cause_code
 from videoflow.adapters.shm._links import CHUNK, Hub, Op, Peer, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, Log, RingWriter, assignment, is_settled
 from videoflow.adapters.shm._slab import Slot
 from videoflow.backends.coverage import Cause
-from videoflow.backends.messaging import LiveSubscriptionSpec
+from videoflow.backends.messaging import Envelope, Kind, LiveSubscriptionSpec
 from videoflow.clock import Clock
 from videoflow.faults import reach
 
@@ -21,17 +21,18 @@ from videoflow.faults import reach
 class Record:
     """A record that somebody has not settled: who, who still holds its payloads, and what it costs."""
 
-    __slots__ = ("arrived", "data", "holding", "key", "size", "slots", "source", "waiting")
+    __slots__ = ("arrived", "data", "envelope", "holding", "size", "slots", "waiting")
 
-    def __init__(self, size: int, slots: tuple[Slot, ...], waiting: int, *, data: bool) -> None:
+    def __init__(
+        self, envelope: Envelope, size: int, slots: tuple[Slot, ...], waiting: int, arrived: float
+    ) -> None:
+        self.envelope = envelope
         self.size = size
         self.slots = slots
         self.waiting = waiting
         self.holding = waiting
-        self.data = data
-        self.key = ""
-        self.source = ""
-        self.arrived = 0.0
+        self.data = envelope.kind is Kind.DATA
+        self.arrived = arrived
 
 
 class Owner(Protocol):
@@ -45,6 +46,7 @@ class Owner(Protocol):
     number: int
     slot: int
     rings: tuple[RingPlace, ...]
+    dropped: Rows
 
     def let_go(self, record: Record, bit: int) -> None:
         """A subscription's claim on the payloads of a record ends."""
@@ -133,6 +135,7 @@ class GivenFeed(Feed):
         self.returned: dict[int, int] = {}
         self.outstanding: list[dict[int, int]] = [{} for _ in self.peers]
         self.connected = [False] * len(self.peers)
+        self.wanted = [0] * len(self.peers)
         self._items = 0
         self._bytes = 0
         self._floors = [self._words[ring.tail] for ring in owner.rings]
@@ -172,6 +175,7 @@ class GivenFeed(Feed):
     def greet(self, replica: int) -> None:
         """A reader is connected: what it has is said again, since the earlier socket may have lost it."""
         self.connected[replica] = True
+        self.wanted[replica] = 0
         for sequence in list(self.outstanding[replica]):
             if self.settled_by(replica, sequence):
                 self.settled(replica, sequence)
@@ -188,6 +192,7 @@ class GivenFeed(Feed):
     def gone(self, replica: int) -> None:
         """A reader is dead: what it had goes to others, counted where it was received."""
         self.connected[replica] = False
+        self.wanted[replica] = 0
         for sequence in list(self.outstanding[replica]):
             word = self._cell(replica, sequence)
             if is_settled(word, sequence):
@@ -201,6 +206,14 @@ class GivenFeed(Feed):
             self._refund(replica, sequence)
             self._evicted.pop(sequence, None)
             self.owner.done(sequence, self.bit)
+
+    def want(self, replica: int, items: int) -> None:
+        """A reader has nothing: it gets what there is, and else what others have not begun."""
+        self.wanted[replica] = items
+        self.dispatch()
+        load, busiest = max((len(given), other) for other, given in enumerate(self.outstanding))
+        if self.wanted[replica] and busiest != replica and load > 1:
+            self.owner.hub.queue(self.peers[busiest], (Op.RECALL, self.number, self.wanted[replica]))
 
     def handed_back(self, replica: int, sequence: int) -> None:
         """A reader gives back a record that it did not start."""
@@ -238,10 +251,12 @@ class GivenFeed(Feed):
         return self._items < self._credit_items and self._bytes + record.size <= self._credit_bytes
 
     def _least_loaded(self) -> int:
-        best, load = -1, self._share
+        """Returns the replica to give to: one that asked, else one below its share; -1 for none."""
+        best, load = -1, (1, self._share)
         for replica, given in enumerate(self.outstanding):
-            if self.connected[replica] and len(given) < load:
-                best, load = replica, len(given)
+            mine = (0 if self.wanted[replica] else 1, len(given))
+            if self.connected[replica] and mine < load:
+                best, load = replica, mine
         return best
 
     def _closed(self) -> bool:
@@ -292,6 +307,8 @@ class GivenFeed(Feed):
             self.next = sequence + 1
             self._words[place.assigned[slot]] = self.next
         self._charge(replica, sequence, record)
+        if self.wanted[replica] and record.data:
+            self.wanted[replica] -= 1
         self._given.setdefault((replica, cause, count), []).append(sequence)
 
     def _tell(self) -> None:
@@ -335,7 +352,6 @@ class LiveFeed(GivenFeed):
         super().__init__(owner, number, place, bit)
         assert isinstance(place.spec, LiveSubscriptionSpec)
         self._live = place.spec
-        self._wanted = [0] * len(self.peers)
         self._waiting: deque[int] = deque()
         self._by_key: dict[str, deque[int]] = {}
 
@@ -349,28 +365,16 @@ class LiveFeed(GivenFeed):
 
     def want(self, replica: int, items: int) -> None:
         """A reader asks for items."""
-        self._wanted[replica] = items
+        self.wanted[replica] = items
         self.dispatch()
 
     def dispatch(self) -> None:
         """Gives tombstones and items, in order, to the replicas that ask."""
         self._expire()
-        for replica, items in enumerate(self._wanted):
-            if items and self.connected[replica]:
-                given = self._serve(replica, items)
-                if given:
-                    self._wanted[replica] = 0
+        for replica, items in enumerate(self.wanted):
+            if items and self.connected[replica] and self._serve(replica, items):
+                self.wanted[replica] = 0
         self._tell()
-
-    def greet(self, replica: int) -> None:
-        """A reader is connected; it has to ask again."""
-        self._wanted[replica] = 0
-        super().greet(replica)
-
-    def gone(self, replica: int) -> None:
-        """A reader is dead."""
-        self._wanted[replica] = 0
-        super().gone(replica)
 
     def evict_oldest(self) -> bool:
         """Makes a tombstone of the oldest item that nobody has."""
@@ -382,7 +386,8 @@ class LiveFeed(GivenFeed):
         return False
 
     def _line_up(self, sequence: int, record: Record) -> None:
-        key = {"source": record.source, None: ""}.get(self._live.latest_key, record.key)
+        envelope, name = record.envelope, self._live.latest_key
+        key = "" if name is None else envelope.source if name == "source" else envelope.key
         line = self._by_key.setdefault(key, deque())
         line.append(sequence)
         while self._waiting and not self._ungiven(self._waiting[0]):
@@ -436,7 +441,10 @@ class LiveFeed(GivenFeed):
         at = self.place.assignments[self.owner.slot] + (sequence & self.mask)
         self._words[at] = assignment(sequence, code, 1, -1)
         self._evicted[sequence] = code
-        self.owner.let_go(self.owner.records[sequence], self.bit)
+        record = self.owner.records[sequence]
+        origin, path = record.envelope.origin, record.envelope.path
+        self.owner.dropped.close(self.number, buried_fate(cause), origin, path)
+        self.owner.let_go(record, self.bit)
 
     def adopted(self) -> None:
         """Lines up what an earlier incarnation left ungiven."""

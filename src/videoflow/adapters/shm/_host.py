@@ -277,6 +277,7 @@ class ShmHost:
     def _fold_ring(self, ring: RingPlace) -> None:
         for entry in self._taken(ring.journal, committed(self._log, ring)[1]):
             fold(self._announced, entry.rows)
+            fold(self._settled, entry.dropped)
 
     def _taken(self, place: JournalPlace, head: int) -> list[Entry]:
         found = [decode_entry(data) for data in entries(self._log, place, head)]

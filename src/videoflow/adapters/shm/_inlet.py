@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import msgspec
 
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import cause_of
-from videoflow.adapters.shm._links import Op, Peer
+from videoflow.adapters.shm._ledger import buried_fate, cause_of
+from videoflow.adapters.shm._links import Op, Peer, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, read_record
 from videoflow.adapters.shm._outlet import KINDS, ProcessParts
 from videoflow.adapters.shm._slab import Slot, slot_of
 from videoflow.adapters.shm._status import Progress
-from videoflow.backends.coverage import Cause
+from videoflow.backends.coverage import Cause, Fate, IntervalSet
 from videoflow.backends.messaging import (
     Delivery,
     DeliveryToken,
@@ -27,14 +27,24 @@ Place = tuple[int, int]  # writer slot, sequence
 
 
 class Held:
-    """A lease: the delivery, its cost in credit (-1: none), and the payload slots that it needs."""
+    """A lease.
 
-    __slots__ = ("delivery", "size", "slots")
+    Attributes:
+        delivery: What was handed out.
+        size: Its cost in credit, -1 for none.
+        slots: The payload slots that it needs.
+        sequences: The records that it stands for: one, or a run of tombstones.
+        buried: The fate of a tombstone, else None.
+    """
 
-    def __init__(self, delivery: Delivery, size: int, slots: tuple[Slot, ...]) -> None:
+    __slots__ = ("buried", "delivery", "sequences", "size", "slots")
+
+    def __init__(self, delivery: Delivery, size: int, sequences: list[int], buried: Fate | None) -> None:
         self.delivery = delivery
         self.size = size
-        self.slots = slots
+        self.slots: tuple[Slot, ...] = ()
+        self.sequences = sequences
+        self.buried = buried
 
 
 class Inlet:
@@ -78,7 +88,9 @@ class Inlet:
         self._bytes = 0
         self._evicted = 0
         self.live = isinstance(self.spec, LiveSubscriptionSpec)
-        self._age = self.spec.max_age_seconds if isinstance(self.spec, LiveSubscriptionSpec) else None
+        self.asks = self.live or (self.place.given and len(self.place.cells) > 1)
+        age = self.spec.max_age_seconds if isinstance(self.spec, LiveSubscriptionSpec) else None
+        self._age = float("inf") if age is None else age
         self._floors = [self._words[ring.tail] for ring in self.rings]
         self._cursors = list(self._floors)
         self._progress = Progress(process.log, *place)
@@ -104,10 +116,27 @@ class Inlet:
         """A writer gives sequences to this replica; what it has already is not taken twice."""
         queue, cells, mask = self._given[slot], self.cells[slot], self._masks[slot]
         self._asked[slot] = False
+        last = queue[-1][0] if queue else -1
         for sequence in sequences:
             word = self._words[cells + (sequence & mask)]
-            if (slot, sequence) not in self.held and not is_settled(word, sequence):
+            if (word >> 16, word & 255) == (sequence, RECEIVED) and self._holds(slot, sequence):
+                continue
+            if not is_settled(word, sequence):
                 queue.append((sequence, count, cause))
+        if sequences[0] < last:  # a redelivery comes before what is newer
+            self._given[slot] = deque(sorted(queue))
+
+    def recalled(self, slot: int, items: int) -> None:
+        """A writer wants back what was not begun, for another replica: the latest first."""
+        queue = self._given[slot]
+        back: list[int] = []
+        while queue and len(back) < items:
+            back.append(queue.pop()[0])
+        if back:
+            self._process.hub.queue(self.peers[slot], (Op.BACK, self.number, pairs_of(sorted(back))))
+
+    def _holds(self, slot: int, sequence: int) -> bool:
+        return any(place[0] == slot and sequence in held.sequences for place, held in self.held.items())
 
     # Receiving --------------------------------------------------------------------------------
 
@@ -130,13 +159,16 @@ class Inlet:
         for slot, queue in enumerate(self._given):
             while queue and len(found) < limit:
                 sequence, count, cause = queue.popleft()
-                found.append(self._lease(slot, sequence, count, cause))
+                if cause:
+                    found.append(self._bury(slot, sequence, count, cause))
+                else:
+                    found.append(self._lease(slot, sequence, count))
         return found
 
     def ask(self, limit: int) -> None:
-        """Asks the writers of a live channel for items."""
+        """Asks writers for items, where they wait for that or others may have some to spare."""
         items = min(limit, self.spec.credit.items - self._items)
-        if not self.live or items <= 0:
+        if not self.asks or items <= 0:
             return
         for slot, peer in enumerate(self.peers):
             if not self._asked[slot] and not self._given[slot]:
@@ -169,7 +201,7 @@ class Inlet:
                 size = self._size(best, at[best])
                 if size >= 0 and not self._affords(size):
                     break
-                found.append(self._lease(best, at[best], self._next_count(best, at[best]), 0))
+                found.append(self._lease(best, at[best], self._next_count(best, at[best])))
             at[best] += 1
         self._cursors = at
         return found
@@ -179,39 +211,80 @@ class Inlet:
         found: list[Delivery] = []
         while self.delayed and self.delayed[0][0] <= self._process.clock.monotonic() and len(found) < limit:
             _, place = self.delayed.pop(0)
-            held = self.held[place]
-            token = held.delivery.token
-            again = token._replace(transport_count=token.transport_count + 1)
-            held.delivery = msgspec.structs.replace(held.delivery, token=again)
-            found.append(held.delivery)
+            found.append(self.held[place].delivery)
         return found
 
     def _due(self) -> bool:
         return bool(self.delayed) and self.delayed[0][0] <= self._process.clock.monotonic()
 
-    def _lease(self, slot: int, sequence: int, count: int, cause: int) -> Delivery:
+    def _lease(self, slot: int, sequence: int, count: int) -> Delivery:
         process = self._process
         data, kind, arrived, size = read_record(process.log, self.rings[slot], sequence)
         envelope = decode_envelope(data, self.channel.spec.channel)
-        now = process.clock.monotonic()
-        if self._age is not None and not cause and kind == _DATA and now - arrived > self._age:
-            envelope = tombstone(envelope, Cause.EXPIRED)
-        elif cause:
-            envelope = tombstone(envelope, cause_of(cause))
-        self._evicted += envelope.kind is Kind.SKIP and kind == _DATA
+        if kind == _DATA and count == 1 and process.clock.monotonic() - arrived > self._age:
+            return self._buried(slot, [sequence], count, arrived, tombstone([envelope], Cause.EXPIRED))
         self._words[self.cells[slot] + (sequence & self._masks[slot])] = cell(sequence, count, RECEIVED)
-        name = f"{self.number}.{slot}.{sequence}"
-        token = DeliveryToken(self.subscription, name, (slot, sequence), count, self.generation)
-        delivery = Delivery(token, envelope, arrived)
-        counts = envelope.kind is Kind.DATA
-        slots = tuple(map(slot_of, envelope.payloads))
-        for payload in slots:
-            process.holds.take(payload)
-        self.held[slot, sequence] = Held(delivery, size if counts else -1, slots)
-        if counts:
+        delivery = Delivery(self._token(slot, sequence, count), envelope, arrived)
+        held = Held(delivery, size if kind == _DATA else -1, [sequence], None)
+        if envelope.payloads:
+            held.slots = tuple(map(slot_of, envelope.payloads))
+            for payload in held.slots:
+                process.holds.take(payload)
+        self.held[slot, sequence] = held
+        if kind == _DATA:
             self._items += 1
             self._bytes += size
         return delivery
+
+    def _bury(self, slot: int, sequence: int, count: int, cause: int) -> Delivery:
+        """Leases a run of tombstones of one origin as one skip."""
+        queue, channel = self._given[slot], self.channel.spec.channel
+        data, _, arrived, _ = read_record(self._process.log, self.rings[slot], sequence)
+        run, sequences = [decode_envelope(data, channel)], [sequence]
+        while queue and queue[0][1:] == (count, cause) and queue[0][0] == sequences[-1] + 1:
+            data, _, _, _ = read_record(self._process.log, self.rings[slot], queue[0][0])
+            envelope = decode_envelope(data, channel)
+            if run[0].path or envelope.path or envelope.origin[:2] != run[0].origin[:2]:
+                break
+            run.append(envelope)
+            sequences.append(queue.popleft()[0])
+        return self._buried(slot, sequences, count, arrived, tombstone(run, cause_of(cause)))
+
+    def _buried(
+        self, slot: int, sequences: list[int], count: int, arrived: float, envelope: Envelope
+    ) -> Delivery:
+        for sequence in sequences:
+            at = self.cells[slot] + (sequence & self._masks[slot])
+            self._words[at] = cell(sequence, count, RECEIVED)
+        self._evicted += len(sequences)
+        delivery = Delivery(self._token(slot, sequences[-1], count), envelope, arrived)
+        fate = buried_fate(envelope.cause or Cause.DROPPED)
+        self.held[slot, sequences[-1]] = Held(delivery, -1, sequences, fate)
+        return delivery
+
+    def _token(self, slot: int, sequence: int, count: int) -> DeliveryToken:
+        name = f"{self.number}.{slot}.{sequence}"
+        return DeliveryToken(self.subscription, name, (slot, sequence), count, self.generation)
+
+    def let_go(self, place: Place) -> Held:
+        """Ends a lease here, without saying so to anybody; the caller drops the payload slots."""
+        held = self.held.pop(place)
+        if held.size >= 0:
+            self._items -= 1
+            self._bytes -= held.size
+        return held
+
+    def handed_back(self, place: Place) -> list[int]:
+        """Takes a lease back as if it had not been received; returns its records."""
+        slot = place[0]
+        held = self.let_go(place)
+        for payload in held.slots:
+            self._process.holds.drop(payload)
+        for sequence in held.sequences:
+            at = self.cells[slot] + (sequence & self._masks[slot])
+            self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)
+        self._cursors[slot] = min(self._cursors[slot], held.sequences[0])
+        return held.sequences
 
     def delay(self, place: Place, seconds: float) -> None:
         """Delivers what is held again, later."""
@@ -226,24 +299,6 @@ class Inlet:
         """Returns whether this replica settled a sequence."""
         slot, sequence = place
         return is_settled(self._words[self.cells[slot] + (sequence & self._masks[slot])], sequence)
-
-    def let_go(self, place: Place) -> Held:
-        """Ends a lease here, without saying so to anybody; the caller drops the payload slots."""
-        held = self.held.pop(place)
-        if held.size >= 0:
-            self._items -= 1
-            self._bytes -= held.size
-        return held
-
-    def handed_back(self, place: Place) -> None:
-        """Takes a lease back as if it had not been received."""
-        slot, sequence = place
-        held = self.let_go(place)
-        for payload in held.slots:
-            self._process.holds.drop(payload)
-        at = self.cells[slot] + (sequence & self._masks[slot])
-        self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)
-        self._cursors[slot] = min(self._cursors[slot], sequence)
 
     def _affords(self, size: int) -> bool:
         credit = self.spec.credit
@@ -290,6 +345,24 @@ class Inlet:
 _DATA = KINDS.index(Kind.DATA)
 
 
-def tombstone(envelope: Envelope, cause: Cause) -> Envelope:
-    """Returns the skip that an evicted item is delivered as."""
-    return msgspec.structs.replace(envelope, kind=Kind.SKIP, cause=cause, body=b"", payloads=(), size_bytes=0)
+def tombstone(run: list[Envelope], cause: Cause) -> Envelope:
+    """Returns the skip that evicted items of one origin are delivered as."""
+    first = min(run, key=_ordinal)
+    ordinals = IntervalSet()
+    for envelope in run:
+        if not envelope.path:
+            ordinals.add(envelope.origin.ordinal, envelope.origin.ordinal)
+    return msgspec.structs.replace(
+        first,
+        kind=Kind.SKIP,
+        cause=cause,
+        intervals=ordinals.intervals(),
+        event_time=None,
+        body=b"",
+        payloads=(),
+        size_bytes=0,
+    )
+
+
+def _ordinal(envelope: Envelope) -> int:
+    return envelope.origin.ordinal

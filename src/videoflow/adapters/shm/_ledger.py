@@ -5,11 +5,21 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, Hop, Origin, OriginRecord
-from videoflow.backends.messaging import Completed, CompletedReason, Envelope, Kind, Settlement, Terminal
+from videoflow.backends.messaging import Completed, CompletedReason, Envelope, Kind, Terminal
 
 _KINDS = tuple(FateKind)
 _CAUSES = (None, *Cause)
 DELIVERED = Fate(FateKind.DELIVERED)
+_FATES: dict[CompletedReason, Fate | None] = {
+    CompletedReason.DELIVERED: DELIVERED,
+    CompletedReason.SKIPPED: Fate(FateKind.SKIPPED, Cause.SKIPPED),
+    CompletedReason.DROPPED: Fate(FateKind.DROPPED, Cause.DROPPED),
+    CompletedReason.EXPIRED: Fate(FateKind.DROPPED, Cause.EXPIRED),
+    CompletedReason.ABANDONED: Fate(FateKind.ABANDONED),
+    CompletedReason.DUPLICATE: None,
+    CompletedReason.SUPERSEDED: None,
+}
+_STANDING = (CompletedReason.DUPLICATE, CompletedReason.SUPERSEDED, CompletedReason.ABANDONED)
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -35,10 +45,17 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One commit: its rows, and the cells that it settles as (subscription, slot, first, count)."""
+    """One commit.
+
+    Attributes:
+        rows: What was announced, or settled.
+        cells: Of a reader: the cells that it settles, as (subscription, slot, first, count).
+        dropped: Of a writer: what it evicted, by subscription.
+    """
 
     rows: tuple[Row, ...]
     cells: tuple[tuple[int, int, int, int], ...] = ()
+    dropped: tuple[Row, ...] = ()
 
 
 _entries = msgspec.msgpack.Decoder(Entry)
@@ -49,8 +66,7 @@ def decode_entry(data: bytes) -> Entry:
     return _entries.decode(data)
 
 
-def fate_code(fate: Fate) -> int:
-    """Returns a number for a fate."""
+def _code(fate: Fate) -> int:
     return _KINDS.index(fate.kind) << 4 | _CAUSES.index(fate.cause)
 
 
@@ -75,15 +91,29 @@ class Rows:
         self._rows: list[list[object]] = []
         self._last: tuple[int, str, int, int] | None = None
 
-    def add(self, target: int, envelope: Envelope, fate: int) -> None:
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def add(self, target: int, envelope: Envelope, fate: Fate) -> None:
         """Adds what an envelope closes."""
-        origin = envelope.origin
-        if envelope.path:
-            self._rows.append([target, *origin[:2], fate, origin.ordinal, origin.ordinal, envelope.path])
+        self.close(target, fate, envelope.origin, envelope.path, envelope.intervals)
+
+    def close(
+        self,
+        target: int,
+        fate: Fate,
+        origin: Origin,
+        path: tuple[Hop, ...],
+        intervals: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        """Adds a trace, or ordinals of its origin."""
+        code = _code(fate)
+        if path:
+            self._rows.append([target, *origin[:2], code, origin.ordinal, origin.ordinal, path])
             self._last = None
             return
-        for first, last in envelope.intervals or ((origin.ordinal, origin.ordinal),):
-            key = (target, origin.node, origin.epoch, fate)
+        for first, last in intervals or ((origin.ordinal, origin.ordinal),):
+            key = (target, origin.node, origin.epoch, code)
             row = self._rows[-1] if self._rows else None
             if row is not None and self._last == key and row[5] == first - 1:
                 row[5] = last
@@ -118,32 +148,31 @@ def close(coverage: Coverage, envelope: Envelope, fate: Fate) -> None:
         coverage.close(origin, envelope.path, fate)
 
 
-def announced_fate(envelope: Envelope) -> Fate:
-    """Returns the fate of a statement at its writer: delivered, or the cause of a skip."""
-    if envelope.kind is Kind.SKIP:
+def announced_fate(envelope: Envelope) -> Fate | None:
+    """Returns what a writer announces: delivered, or why not; None for what takes no ordinal."""
+    kind = envelope.kind
+    if kind is Kind.DATA:
+        return DELIVERED
+    if kind is Kind.SKIP or (kind is Kind.IDLE and not envelope.elsewhere):
         return Fate(FateKind.SKIPPED, envelope.cause or Cause.SKIPPED)
-    return DELIVERED
+    return None
 
 
-def settled_fate(envelope: Envelope, settlement: Settlement) -> Fate | None:
-    """Returns the fate of a statement at its reader, or None where it was closed before."""
+def buried_fate(cause: Cause) -> Fate:
+    """Returns the fate of an item that was evicted or that expired."""
+    return Fate(FateKind.DROPPED, Cause.EXPIRED if cause is Cause.EXPIRED else Cause.DROPPED)
+
+
+def settled_fate(envelope: Envelope, settlement: Completed | Terminal) -> Fate | None:
+    """Returns what a settlement adds to the ledger; None where what stands, stands."""
+    announced = announced_fate(envelope)
+    if announced is None:
+        return None
     if isinstance(settlement, Terminal):
         return Fate(FateKind.DEAD_LETTERED)
-    if not isinstance(settlement, Completed):
-        return None
-    match settlement.reason:
-        case CompletedReason.DELIVERED:
-            return DELIVERED
-        case CompletedReason.SKIPPED:
-            return _skip_fate(envelope)
-        case CompletedReason.DROPPED:
-            return Fate(FateKind.DROPPED, Cause.DROPPED)
-        case CompletedReason.EXPIRED:
-            return Fate(FateKind.DROPPED, Cause.EXPIRED)
-        case CompletedReason.ABANDONED:
-            return Fate(FateKind.ABANDONED)
-        case CompletedReason.DUPLICATE | CompletedReason.SUPERSEDED:
-            return None
+    if envelope.kind is Kind.DATA or settlement.reason in _STANDING:
+        return _FATES[settlement.reason]
+    return announced
 
 
 def closed_only(coverage: Coverage) -> list[OriginRecord]:
@@ -164,10 +193,3 @@ def loosened(records: Sequence[OriginRecord]) -> Coverage:
     coverage = Coverage()
     coverage.merge(records)
     return coverage
-
-
-def _skip_fate(envelope: Envelope) -> Fate:
-    cause = envelope.cause or Cause.SKIPPED
-    if cause in (Cause.DROPPED, Cause.EXPIRED):
-        return Fate(FateKind.DROPPED, cause)
-    return Fate(FateKind.SKIPPED, cause)

@@ -29,7 +29,7 @@ class Op(IntEnum):
     """What a message between replicas says.
 
     From writer to reader: `HEAD` (channel, head), `GIVE` (subscription, cause, count, pairs), `END`
-    (channel).
+    (channel), `RECALL` (subscription, items).
     From reader to writer: `HELLO`, `DONE` (subscription, pairs, slots kept), `BACK` (subscription, pairs),
     `WANT` (subscription, items), `UNPIN` (slots), `HOLDS` (slots: all that are kept), `POKE`
     (subscription). Pairs are (first sequence, count), flat.
@@ -45,6 +45,7 @@ class Op(IntEnum):
     UNPIN = 7
     HOLDS = 8
     POKE = 9
+    RECALL = 10
 
 
 class Link:

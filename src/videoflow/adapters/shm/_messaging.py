@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 import msgspec
 
 from videoflow.adapters.shm._inlet import Held, Inlet, Place
-from videoflow.adapters.shm._ledger import Rows, closed_only, fate_code, settled_fate
+from videoflow.adapters.shm._ledger import Rows, closed_only, settled_fate
 from videoflow.adapters.shm._links import Op, pairs_of
 from videoflow.adapters.shm._log import SETTLED, cell, encode
 from videoflow.adapters.shm._outlet import Handle, Outlet, Statement, check_group
@@ -29,8 +29,10 @@ from videoflow.backends.messaging import (
     Retry,
     Settlement,
     SubscriptionId,
+    SubscriptionKind,
     SubscriptionSpec,
     SubscriptionStatus,
+    Terminal,
 )
 from videoflow.backends.outcomes import (
     Accepted,
@@ -41,6 +43,7 @@ from videoflow.backends.outcomes import (
     SettleConfirmed,
     SettlementOutcome,
     SettleStale,
+    SettleUnknown,
     UnknownReason,
     known,
     unknown,
@@ -132,10 +135,11 @@ class ShmMessaging(MessagingBackend):
 
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
         """Returns what a channel holds."""
+        now = self._process.clock.monotonic()
         place = self._channels.get(channel)
         if place is None:
-            raise UnknownName(f"channel {channel} was not provisioned")
-        return known(channel_status(self._process.log, place), self._process.clock.monotonic())
+            return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
+        return known(channel_status(self._process.log, place), now)
 
     def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
         """Returns what is closed on a channel that this process writes; skips count as delivered here.
@@ -282,7 +286,7 @@ class ShmMessaging(MessagingBackend):
         """Leases what there is; waits for the first until the deadline, or until the status moves on."""
         inlet = self._inlet(subscription)
         limit = max_items or inlet.spec.credit.items
-        exclusive = subscription.kind == "exclusive"
+        exclusive = subscription.kind is SubscriptionKind.EXCLUSIVE
         if exclusive and after is None:
             raise ContractBroken(f"{subscription} is exclusive: its reader names the position that it has")
         while True:
@@ -316,9 +320,9 @@ class ShmMessaging(MessagingBackend):
                 inlet = self._inlet(token.subscription)
                 if self._held(token) is None:
                     continue
-                inlet.handed_back(token.position)
+                sequences = inlet.handed_back(token.position)
                 if inlet.place.given:
-                    back.setdefault((inlet.number, token.position[0]), []).append(token.position[1])
+                    back.setdefault((inlet.number, token.position[0]), []).extend(sequences)
             for (number, slot), sequences in back.items():
                 peer = self._process.inlets[number].peers[slot]
                 self._process.hub.queue(peer, (Op.BACK, number, pairs_of(sorted(sequences))))
@@ -342,8 +346,12 @@ class ShmMessaging(MessagingBackend):
 
     def acquire(self, subscription: SubscriptionId, epoch: int, *, deadline: float) -> Observation[Acquired]:
         """Becomes the owner; the settled coverage is what the supervisor knew when this process started."""
-        inlet = self._inlet(subscription)
         process = self._process
+        if subscription.kind is not SubscriptionKind.EXCLUSIVE:
+            raise ContractBroken(f"{subscription} is competing and has no owner")
+        inlet = self._inlets.get(subscription)
+        if inlet is None:
+            return unknown(UnknownReason.MISSING, process.clock.monotonic(), "nobody here reads it")
         with process.lock:
             word = inlet.place.epochs[process.me[1]]
             if epoch < process.log.words[word]:
@@ -358,31 +366,40 @@ class ShmMessaging(MessagingBackend):
         self._process.wake()
 
     def _settle(self, settlements: Sequence[tuple[DeliveryToken, Settlement]]) -> list[SettlementOutcome]:
-        outcomes: list[SettlementOutcome] = []
+        for token, settlement in settlements:
+            _check(token, settlement)
+        outcomes = [self._judge(token) for token, _ in settlements]
+        if any(isinstance(outcome, SettleStale) for outcome in outcomes):
+            return [_alone(outcome) for outcome in outcomes]
         rows = Rows()
         places: dict[tuple[int, int], list[int]] = {}
         for token, settlement in settlements:
             inlet = self._inlet(token.subscription)
             held = self._held(token)
             if held is None:
-                outcomes.append(self._not_held(inlet, token))
                 continue
-            outcomes.append(SettleConfirmed(token, f"{self.owner}/{token.message_id}"))
             if isinstance(settlement, Retry):
                 inlet.delay(token.position, settlement.delay_seconds)
                 continue
             slot, sequence = token.position
-            places.setdefault((inlet.number, slot), []).append(sequence)
-            fate = settled_fate(held.delivery.envelope, settlement)
+            mine = places.setdefault((inlet.number, slot), [])
+            if sequence in mine:
+                continue
+            mine.append(sequence)
+            envelope = held.delivery.envelope
+            fate = held.buried or settled_fate(envelope, settlement)
             if fate is not None:
-                rows.add(inlet.number, held.delivery.envelope, fate_code(fate))
+                rows.add(inlet.number, envelope, fate)
         if places:
             self._commit(rows, places)
         return outcomes
 
     def _commit(self, rows: Rows, places: dict[tuple[int, int], list[int]]) -> None:
         process = self._process
-        done = {key: pairs_of(sorted(set(sequences))) for key, sequences in places.items()}
+        done = {}
+        for (number, slot), sequences in places.items():
+            leases = process.inlets[number].held
+            done[number, slot] = pairs_of(sorted(n for s in sequences for n in leases[slot, s].sequences))
         cells = [
             (number, slot, pairs[at], pairs[at + 1])
             for (number, slot), pairs in done.items()
@@ -397,9 +414,11 @@ class ShmMessaging(MessagingBackend):
             inlet = process.inlets[number]
             kept: list[Slot] = []
             for sequence in sequences:
-                at = inlet.cells[slot] + (sequence & (inlet.rings[slot].slots - 1))
-                count = inlet.held[slot, sequence].delivery.token.transport_count
-                process.log.words[at] = cell(sequence, count, SETTLED)
+                held = inlet.held[slot, sequence]
+                for one in held.sequences:
+                    at = inlet.cells[slot] + (one & (inlet.rings[slot].slots - 1))
+                    count = held.delivery.token.transport_count
+                    process.log.words[at] = cell(one, count, SETTLED)
                 kept += self._let_go(inlet, (slot, sequence))
             peer = inlet.peers[slot]
             process.hub.queue(peer, (Op.DONE, number, done[number, slot], kept))
@@ -425,8 +444,9 @@ class ShmMessaging(MessagingBackend):
         live = (mine.generation, mine.transport_count) == (token.generation, token.transport_count)
         return held if live else None
 
-    def _not_held(self, inlet: Inlet, token: DeliveryToken) -> SettlementOutcome:
-        if inlet.is_settled(token.position):
+    def _judge(self, token: DeliveryToken) -> SettlementOutcome:
+        inlet = self._inlet(token.subscription)
+        if self._held(token) is not None or inlet.is_settled(token.position):
             return SettleConfirmed(token, f"{self.owner}/{token.message_id}")
         return SettleStale(token, token.transport_count, inlet.generation)
 
@@ -454,6 +474,20 @@ class _InletReady:
 
     def fileno(self) -> int | None:
         return self._process.hub.fileno()
+
+
+def _check(token: DeliveryToken, settlement: Settlement) -> None:
+    if isinstance(settlement, Retry) and token.subscription.kind is SubscriptionKind.EXCLUSIVE:
+        raise ContractBroken(f"{token.subscription} is exclusive: a retry would change its order")
+    if isinstance(settlement, Terminal) and not settlement.record_ref:
+        raise ContractBroken("a terminal settlement names no durable record")
+
+
+def _alone(outcome: SettlementOutcome) -> SettlementOutcome:
+    """What is said of a token whose fellow is stale."""
+    if isinstance(outcome, SettleConfirmed):
+        return SettleUnknown(outcome.token, UnknownReason.MISSING)
+    return outcome
 
 
 def _different(

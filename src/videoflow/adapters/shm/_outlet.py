@@ -7,7 +7,7 @@ import msgspec
 
 from videoflow.adapters.shm._feeds import Feed, GivenFeed, LiveFeed, Record
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import DELIVERED, Rows, announced_fate, close, fate_code
+from videoflow.adapters.shm._ledger import DELIVERED, Rows, announced_fate, close
 from videoflow.adapters.shm._links import Hub, Op, Peer
 from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
 from videoflow.adapters.shm._slab import Holds, Slot, slot_of
@@ -17,7 +17,6 @@ from videoflow.backends.messaging import (
     Envelope,
     Kind,
     LiveSubscriptionSpec,
-    Reliability,
 )
 from videoflow.backends.outcomes import (
     Accepted,
@@ -98,7 +97,8 @@ class Outlet:
         for bit, subscription in enumerate(self.place.subscriptions):
             self.feeds.append(_feed(self, subscription, place[1][subscription], 1 << bit))
         self._everybody = (1 << len(self.feeds)) - 1
-        self._live = self.channel.layout.reliability is Reliability.LIVE
+        self._reliable = sum(feed.bit for feed in self.feeds if not isinstance(feed, LiveFeed))
+        self.dropped = Rows()
         self._items = 0
         self._bytes = 0
         self._rows = Rows()
@@ -149,8 +149,17 @@ class Outlet:
         self._first_uncommitted = self.ring.head
         for feed in self.feeds:
             feed.committed(first)
+        self.note_drops()
         if not self.feeds:
             self.ring.release(self.ring.head)
+
+    def note_drops(self) -> None:
+        """Tells the ledger what was evicted."""
+        if self.dropped:
+            entry = encode(([], [], self.dropped.take()))
+            self._room_in(self.ring.journal, len(entry))
+            self.ring.journal.append(entry)
+            self.ring.commit()
 
     def terminate(self, epoch: int, kind: Kind) -> Accepted | Rejected:
         """Stamps the end of this slot above all that it published."""
@@ -231,13 +240,9 @@ class Outlet:
     def _room(self, length: int, count: int, data: int, envelopes: list[Envelope]) -> bool:
         bounds = self.place.spec.bounds
         size = sum(envelope.size_bytes for envelope in envelopes) if data else 0
-        while data and self._items:
-            if self._items + data <= bounds.items and self._bytes + size <= bounds.size_bytes:
-                break
-            if not self._live:
-                return False
-            if not self.evict():
-                break
+        full = self._items + data > bounds.items or self._bytes + size > bounds.size_bytes
+        if data and self._items and full:
+            return False
         return self.ring.fits(length, count, reserve=data > 0)
 
     def _take(self, envelope: Envelope, row: bytes, now: float) -> int:
@@ -245,23 +250,20 @@ class Outlet:
         size = max(envelope.size_bytes, len(envelope.body)) if data else 0
         sequence = self.ring.append(row, KINDS.index(envelope.kind), size, now)
         fate = announced_fate(envelope)
-        close(self.closed, envelope, DELIVERED)
-        self._rows.add(self.number, envelope, fate_code(fate))
-        self._row_count += max(1, len(envelope.intervals))
+        if fate is not None:
+            close(self.closed, envelope, DELIVERED)
+            self._rows.add(self.number, envelope, fate)
+            self._row_count += max(1, len(envelope.intervals))
         if self.feeds:
-            record = self._record(envelope, size)
-            record.arrived = now
-            self.records[sequence] = record
+            self.records[sequence] = self._record(envelope, size, now)
         return sequence
 
-    def _record(self, envelope: Envelope, size: int) -> Record:
-        data = envelope.kind is Kind.DATA
+    def _record(self, envelope: Envelope, size: int, arrived: float) -> Record:
         slots = tuple(map(slot_of, envelope.payloads))
-        record = Record(size, slots, self._everybody, data=data)
-        record.key, record.source = envelope.key, envelope.source
+        record = Record(envelope, size, slots, self._everybody, arrived)
         for slot in slots:
             self._holds.take(slot)
-        if data:
+        if record.data and self._reliable:
             self._items += 1
             self._bytes += size
         return record
@@ -278,7 +280,11 @@ class Outlet:
         if record is None or not record.waiting & bit:
             return
         self.let_go(record, bit)
+        waited = record.waiting & self._reliable
         record.waiting &= ~bit
+        if waited and not record.waiting & self._reliable and record.data:
+            self._items -= 1
+            self._bytes -= record.size
         if record.waiting:
             return
         del self.records[sequence]
@@ -296,7 +302,9 @@ class Outlet:
 
     def evict(self) -> bool:
         """Makes a tombstone of the oldest item that a live reader has not been given."""
-        return any(feed.evict_oldest() for feed in self.feeds)
+        evicted = any(feed.evict_oldest() for feed in self.feeds)
+        self.note_drops()
+        return evicted
 
     def readers(self) -> list[Peer]:
         """Returns all replicas that read this channel."""
@@ -311,9 +319,6 @@ class Outlet:
         return not self.records and not self.queue
 
     def _freed(self, record: Record) -> None:
-        if record.data:
-            self._items -= 1
-            self._bytes -= record.size
         for slot in record.slots:
             self._holds.drop(slot)
 
@@ -327,13 +332,15 @@ class Outlet:
         for sequence in range(self.ring.tail, self.ring.head):
             data, _, arrived, size = read_record(self.log, self.ring.place, sequence)
             envelope = decode_envelope(data, self.channel)
-            record = self._record(envelope, size)
-            record.arrived = arrived
+            record = self._record(envelope, size, arrived)
             self.records[sequence] = record
             for feed in self.feeds:
                 feed.adopt(sequence, record)
             if not record.holding:
                 self._freed(record)
+            if not record.waiting & self._reliable and self._reliable and record.data:
+                self._items -= 1
+                self._bytes -= record.size
             if not record.waiting:
                 del self.records[sequence]
         self.ring.release(next(iter(self.records), self.ring.head))

@@ -224,6 +224,7 @@ class Process(ProcessParts):
         for outlet in self.outlets.values():
             for feed in outlet.feeds:
                 feed.dispatch()
+            outlet.note_drops()
 
     def _seldom(self, peer: Peer, code: int, operation: list[Any]) -> None:
         if code == Op.END:
@@ -236,6 +237,8 @@ class Process(ProcessParts):
             feed = self._feed(operation[1])
             for sequence in sequences_of(operation[2]):
                 feed.handed_back(peer[1], sequence)
+        elif code == Op.RECALL:
+            self.inlets[operation[1]].recalled(peer[1], operation[2])
         elif code == Op.UNPIN:
             for slot in operation[1]:
                 self.holds.returned(peer, (slot[0], slot[1], slot[2], slot[3]))
