@@ -1,7 +1,15 @@
 """What all tests share: the options of a run, and how generated examples are drawn."""
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# The processes that tests start would otherwise compile all of videoflow each time, where the environment
+# forbids to keep what was compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parent.parent / ".work" / "compiled"))
 
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(

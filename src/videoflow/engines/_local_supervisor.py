@@ -8,6 +8,7 @@ start a replica for ever: five deaths in a row without progress are given up.
 import logging
 import os
 import select
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,7 @@ class Supervisor:
             if (limit := node.options.timeout_seconds) is not None
         }
         self._poll = select.poll()
+        self._wake_lock = threading.Lock()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll.register(self._wake, select.POLLIN)
         self._handlers: dict[int, Callable[[], None]] = {}
@@ -113,8 +115,10 @@ class Supervisor:
         return all(replica.done for replica in self.replicas)
 
     def wake(self) -> None:
-        """Lets `turn` return; from any thread."""
-        os.eventfd_write(self._wake, 1)
+        """Lets `turn` return; from any thread, also after `close`."""
+        with self._wake_lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     def start(self) -> None:
         """Starts one process per replica."""
@@ -166,7 +170,9 @@ class Supervisor:
 
     def close(self) -> None:
         """Ends the use of this object; no process may be left."""
-        os.close(self._wake)
+        with self._wake_lock:
+            os.close(self._wake)
+            self._wake = -1
 
     # Processes --------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from videoflow.worker._link import Boot, Link, LinkClosed, Message
 from videoflow.worker._page import Page, make_page
 
-_LOG_LINES = 12
+_LOG_LINES = 24
 _LOG_BYTES = 8192
 
 
