@@ -32,7 +32,9 @@ def run_of(path: Path, values: list[Any]) -> SinkRun:
 
     def release(sink: vf.Consumer) -> None:
         assert isinstance(sink, JsonlSink)
-        sink._opened()._file.close()
+        file = sink._opened()._file
+        if file is not None:
+            file.close()
 
     return SinkRun(lambda: JsonlSink(path), values, release)
 
@@ -136,6 +138,24 @@ def test_a_new_run_replaces_the_file_and_makes_its_folder(tmp_path: Path) -> Non
     for values in ([1, 2, 3], [4]):
         drive(JsonlSink(path), values)
     assert [json.loads(text)["value"] for text in path.read_text().splitlines()] == [4]
+
+
+def test_the_file_of_an_earlier_run_stays_until_the_first_line_and_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    drive(JsonlSink(path), [1, 2])
+    run_of(path, [3]).abort()
+    assert len(path.read_text().splitlines()) == 2
+    run = run_of(path, [3])
+    run.give(1)
+    assert [json.loads(text)["value"] for text in path.read_text().splitlines()] == [3]
+    run.abort()
+    assert not path.exists()
+
+
+def test_without_an_input_there_is_an_empty_file(tmp_path: Path) -> None:
+    drive(JsonlSink(tmp_path / "a.jsonl"), [1])
+    drive(JsonlSink(tmp_path / "a.jsonl"), [])
+    assert (tmp_path / "a.jsonl").read_bytes() == b""
 
 
 def test_what_does_not_count_is_taken_back_when_a_run_is_not_drained(tmp_path: Path) -> None:

@@ -183,9 +183,13 @@ class VideoWriter:
     def seal(self) -> int:
         """Close the open fragment, even if it is short, and return how many frames are durable.
 
+        Of a finished file it says so again: a crash may come between the end of a file and that of its run.
+
         Raises:
             OutputUnwritable: The file cannot be written; the writer is of no more use.
         """
+        if self._stage is _Stage.FINISHED:
+            return self._durable.frames
         self._check_usable()
         encoder, reached = self._encoder, self._reached
         if encoder is None:
@@ -244,12 +248,17 @@ class VideoWriter:
         return summary(self._path, self._durable)
 
     def abandon(self) -> None:
-        """Stop writing; what is durable stays in the working file, and can be continued."""
+        """Stop writing; what is durable stays in the working file, and can be continued.
+
+        Without a durable frame there is nothing to continue, and no working file stays.
+        """
         if self._encoder is not None:
             self._encoder.abandon()
         self._encoder = None
         if self._stage is _Stage.OPEN:
             self._stage = _Stage.ABANDONED
+            if not self._durable.frames:
+                self._part.unlink(missing_ok=True)
 
     def _check_usable(self) -> None:
         if self._stage is not _Stage.OPEN:

@@ -1,10 +1,12 @@
 """A file that is appended to, and cut back to what is durable.
 
 Used by sinks that write records one after the other. What was appended is visible at once; what counts is
-the length that was committed. It refuses to go on with a file that is shorter than that.
+the length that was committed. It refuses to go on with a file that is shorter than that. A file of an
+earlier run stays until the first bytes of this one.
 """
 
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +20,7 @@ class AppendedFile:
 
     Attributes:
         path: The file.
-        length: Bytes in it.
+        length: Bytes in it that are of this run.
 
     Args:
         path: The file; the folders above it are made.
@@ -31,18 +33,10 @@ class AppendedFile:
     def __init__(self, path: Path, durable: int) -> None:
         self.path = path
         self.length = durable
+        self._file: FileIO | None = None
         self._attempt(lambda: path.parent.mkdir(parents=True, exist_ok=True))
-        self._file = self._attempt(lambda: path.open("ab", buffering=0))
-        found = self._attempt(self._file.tell)
-        if found < durable:
-            self._file.close()
-            raise OutputUnwritable(
-                f"{path}: the file cannot be continued",
-                cause=f"it has {found} bytes of {durable}",
-                effect="what was written is lost",
-                remedy="run anew, from the beginning",
-            )
-        self.cut_back(durable)
+        if durable:
+            self._begin()
 
     def append(self, data: bytes) -> None:
         """Appends bytes.
@@ -50,29 +44,53 @@ class AppendedFile:
         Raises:
             OutputUnwritable: They could not be written.
         """
+        file = self._file or self._begin()
         rest = data
         while rest:
-            rest = rest[self._written(rest) :]
+            rest = rest[self._written(file, rest) :]
         self.length += len(data)
 
-    def cut_back(self, length: int) -> None:
-        """Leaves the first bytes.
+    def finish(self) -> None:
+        """Closes the file; there is one now, even if nothing was appended.
+
+        Raises:
+            OutputUnwritable: It could not be made.
+        """
+        (self._file or self._begin()).close()
+
+    def abandon(self, durable: int) -> None:
+        """Takes back what does not count, and closes the file; without anything that counts there is none.
 
         Args:
-            length: How many.
+            durable: Bytes that count.
 
         Raises:
             OutputUnwritable: The file cannot be changed.
         """
-        self._attempt(lambda: self._file.truncate(length))
-        self.length = length
+        file = self._file
+        if file is None:
+            return
+        self._attempt(lambda: file.truncate(durable))
+        file.close()
+        if not durable:
+            self._attempt(self.path.unlink)
 
-    def close(self) -> None:
-        """Closes the file; doing it twice is doing it once."""
-        self._file.close()
+    def _written(self, file: FileIO, data: bytes) -> int:
+        return self._attempt(lambda: file.write(data)) or 0
 
-    def _written(self, data: bytes) -> int:
-        return self._attempt(lambda: self._file.write(data)) or 0
+    def _begin(self) -> FileIO:
+        file = self._file = self._attempt(lambda: self.path.open("ab", buffering=0))
+        found = self._attempt(file.tell)
+        if found < self.length:
+            file.close()
+            raise OutputUnwritable(
+                f"{self.path}: the file cannot be continued",
+                cause=f"it has {found} bytes of {self.length}",
+                effect="what was written is lost",
+                remedy="run anew, from the beginning",
+            )
+        self._attempt(lambda: file.truncate(self.length))
+        return file
 
     def _attempt(self, work: Callable[[], T]) -> T:
         try:

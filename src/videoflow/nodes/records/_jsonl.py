@@ -18,10 +18,12 @@ class JsonlSink(Consumer):
 
     A line is `{"source", "index", "time_seconds", …the fields of the value}` with sorted keys and shortest
     floats. `Detections` have `image_size` and `detections`, a list of boxes; a `Frame` has no pixels; a value
-    without fields stands in `value`; NaN and infinity are null. It holds no run id and no time of writing, so
-    that the same input gives the same bytes in every engine. A file that was there is replaced. Lines can be
-    read as they come; each is there exactly once, whatever process was killed meanwhile. When a run ends
-    without having drained, lines that the run does not count as delivered are taken back.
+    without fields stands in `value`; NaN and infinity are null. A line holds no run id and no time of
+    writing, so that the same input gives the same bytes in every engine.
+
+    The first line of a run replaces the file of an earlier one. Lines can be read as they come; each is there
+    exactly once, whatever process was killed meanwhile. When a run ends without having drained, lines that
+    it does not count as delivered are taken back.
 
     Args:
         path: The file, relative to the folder where the flow was built; the folders above it are made.
@@ -87,9 +89,10 @@ class JsonlSink(Consumer):
         """
         if self._file is None:
             return
-        if not self._drained:
-            self._file.cut_back(self._durable["bytes"])
-        self._file.close()
+        if self._drained:
+            self._file.finish()
+        else:
+            self._file.abandon(self._durable["bytes"])
 
     def classify(self, error: Exception) -> Disposition | None:
         """A value without a line is put aside; a file that cannot be written ends the run."""

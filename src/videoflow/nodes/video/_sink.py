@@ -22,10 +22,12 @@ class VideoSink(Consumer):
     """Writes frames as H.264 into an MP4 or MOV file that plays in a browser.
 
     The times are the frames' own; the first is at 0. Frames of odd size are padded by a pixel; a frame of
-    another size than the first, or with an earlier time than the one before, is put aside. While the run
-    goes on, the frames are in `<path>.part`, which plays; the file itself appears at the end, whole and
-    checked. Frames become durable a fragment at a time, and whatever process is killed, the finished file
-    has the same bytes. When a run ends without having drained, the `.part` file stays with what is durable.
+    another size than the first, or with an earlier time than the one before, is put aside.
+
+    While the run goes on, the frames are in `<path>.part`, which plays; the file itself appears at the end,
+    whole and checked; that of an earlier run is removed with the first frame. Frames become durable a
+    fragment at a time, and whatever process is killed, the finished file has the same bytes. When a run ends
+    without having drained, the `.part` file stays with what is durable.
 
     Args:
         path: The file, relative to the folder where the flow was built; the folders above it are made.
@@ -78,6 +80,7 @@ class VideoSink(Consumer):
         self._durable = 0
         self._reached = 0
         self._drained = False
+        self._begun = False
 
     def open(self, ctx: Context) -> None:
         """Begins the file, or goes on with it.
@@ -100,6 +103,7 @@ class VideoSink(Consumer):
             self._writer = VideoWriter.resume(self._path, state)
         self._durable = self._reached = 0 if state is None else int(state["frames"])
         self._drained = False
+        self._begun = state is not None
 
     def consume(self, frame: Frame) -> None:
         """Takes the next frame.
@@ -111,7 +115,10 @@ class VideoSink(Consumer):
         """
         if not isinstance(frame, Frame):
             raise TypeError(f"VideoSink writes frames, not {type(frame).__name__}")
-        durable = self._opened().write(frame)
+        writer = self._opened()
+        if not self._begun:
+            self._remove_earlier()
+        durable = writer.write(frame)
         faults.reach("effect.done")
         if durable is not None:
             self._reached = durable
@@ -138,6 +145,8 @@ class VideoSink(Consumer):
         if self._writer is None:
             return
         if self._drained:
+            if not self._begun:
+                self._remove_earlier()
             self._written = self._writer.finish()
         else:
             self._writer.abandon()
@@ -170,6 +179,14 @@ class VideoSink(Consumer):
             "file_bytes": written.file_bytes,
         }
 
+    def _remove_earlier(self) -> None:
+        """Removes the file of an earlier run, which would be taken for this one's if this one failed."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+        self._begun = True
+
     def _opened(self) -> "VideoWriter":
         if self._writer is None:
             raise RuntimeError("VideoSink.consume was called before open")
@@ -180,9 +197,13 @@ def _make_folder(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputUnwritable(
-            f"{path}: the file cannot be written",
-            cause=f"its folder cannot be made: {error.strerror or error}",
-            effect="nothing was written",
-            remedy="choose a folder that you may write to, and run again",
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> OutputUnwritable:
+    return OutputUnwritable(
+        f"{path}: the file cannot be written",
+        cause=error.strerror or str(error),
+        effect="nothing was written",
+        remedy="choose a folder that you may write to, and run again",
+    )
