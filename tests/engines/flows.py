@@ -1,7 +1,7 @@
 """Small nodes for tests of engines."""
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Unpack
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
 
 import videoflow as vf
 
@@ -69,7 +69,7 @@ def odd_only(value: int) -> Any:
 class Repeat(vf.Processor):
     """Emits a number as often as it says, modulo four."""
 
-    many: ClassVar[dict[str, int]] = {"out": 4}
+    many: Mapping[str, int] = {"out": 4}
 
     def process(self, number: int) -> Iterator[Any]:
         for turn in range(number % 4):

@@ -120,6 +120,7 @@ def test_a_node_that_cannot_be_opened_ends_the_run() -> None:
     with pytest.raises(vf.FlowError, match="shut") as caught:
         flow.run()
     assert isinstance(caught.value.__cause__, FileNotFoundError)
+    assert isinstance(caught.value.report, RunReport)
     assert caught.value.report.verdict is Verdict.FAILED
 
 

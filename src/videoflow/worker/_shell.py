@@ -15,12 +15,9 @@ from videoflow import faults, wire
 from videoflow.backends.coverage import Origin, OriginRecord
 from videoflow.backends.messaging import (
     Acquired,
-    ChannelId,
     Envelope,
     Kind,
-    Layout,
     MessagingBackend,
-    Reliability,
     SubscriptionId,
     SubscriptionKind,
 )
@@ -36,8 +33,9 @@ from videoflow.backends.payload import PayloadStore
 from videoflow.backends.runtime import CommitOutcome, Desired, FlowRuntime, OutboxEntry, TaskCommit
 from videoflow.clock import Clock
 from videoflow.errors import UnobservableState
-from videoflow.planner.plan import ChannelRef, InputMode, SubscriptionPlan
+from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
+from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import PayloadFull, Payloads
 from videoflow.worker._records import dead_letter
@@ -398,18 +396,6 @@ class Shell:
         standing = self._runtime.fail_first(action.failure, deadline=self._deadline())
         self._runtime.raise_desired(Desired.ABORT, deadline=self._deadline())
         self._reporter.failed(standing)
-
-
-def channel_id(ref: ChannelRef, flow_id: str, run_id: str) -> ChannelId:
-    """Returns the channel that a plan's reference names in one run."""
-    return ChannelId(flow_id, run_id, ref.node, ref.port, Layout(Reliability(ref.reliability)))
-
-
-def subscription_id(plan: SubscriptionPlan, flow_id: str, run_id: str) -> SubscriptionId:
-    """Returns the subscription that a plan names in one run."""
-    kind = SubscriptionKind.EXCLUSIVE if plan.exclusive else SubscriptionKind.COMPETING
-    channel = channel_id(plan.channel, flow_id, run_id)
-    return SubscriptionId(channel, plan.reader, kind, 0 if plan.exclusive else None)
 
 
 def _closed(records: Sequence[OriginRecord], node: str, epoch: int) -> tuple[tuple[int, int], ...]:

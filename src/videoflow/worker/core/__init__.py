@@ -2,7 +2,8 @@
 
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core import actions as actions
-from videoflow.worker.core._core import ReaderCore, Start
+from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._core import ReaderCore
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
 from videoflow.worker.core._walk import first_failure

@@ -5,18 +5,16 @@ ordinals, so that what it repeats is recognised; one that cannot opens a new epo
 with what the channels hold (rules 1 and 19).
 """
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from videoflow.backends.coverage import Cause, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
-from videoflow.worker.core._core import Concluding, Start
+from videoflow.worker.core._concluding import Concluding, Start, Steps
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._walk import RunAborted, first_failure
 from videoflow.worker.core.actions import (
-    Action,
     Announced,
     Commit,
     Disposition,
@@ -31,7 +29,6 @@ from videoflow.worker.core.actions import (
     Terminate,
 )
 
-Steps = Generator[Action, Any, Any]
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 0.02
 

@@ -1,0 +1,145 @@
+"""What every core does with work that is done: publish, commit and settle it, and flush at the end.
+
+Used by the cores of sources and of readers. The order of a step is rule 5: a stateless task publishes, then
+settles; a stateful one commits state, positions and encoded outputs before it publishes.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from videoflow.backends.coverage import Origin
+from videoflow.backends.messaging import (
+    Acquired,
+    ChannelId,
+)
+from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, SettleUnknown
+from videoflow.backends.runtime import CommitOutcome, Committed
+from videoflow.planner.plan import CommitOrder
+from videoflow.worker.core._pending import Pending
+from videoflow.worker.core._program import TaskProgram
+from videoflow.worker.core._walk import RunAborted, Walk
+from videoflow.worker.core.actions import (
+    Action,
+    Commit,
+    Element,
+    Failure,
+    Flush,
+    Publication,
+    Publish,
+    PutAside,
+    Republish,
+    Settle,
+    WorkerFatal,
+)
+
+Steps = Generator[Action, Any, Any]
+CONCLUDE_INPUTS = 32
+CONCLUDE_SECONDS = 0.002
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a core starts from.
+
+    Attributes:
+        program: The task.
+        channels: What it writes, by channel number.
+        slot: Number of this replica.
+        epoch: Its ownership epoch.
+        committed: What the task committed last.
+        acquired: Per subscription: ownership, or None for competing ones.
+        abandoned: The task is given up: what waits for it is only settled.
+    """
+
+    program: TaskProgram
+    channels: tuple[ChannelId, ...]
+    slot: int
+    epoch: int
+    committed: Committed
+    acquired: tuple[Acquired | None, ...]
+    abandoned: bool = False
+
+
+class Concluding:
+    """Publishes, commits and settles what was worked on; shared by sources and readers."""
+
+    def __init__(self, start: Start) -> None:
+        self.start = start
+        self.program = start.program
+        self.walk = Walk(start.program, start.channels, start.slot, start.epoch)
+        self.outbox = start.program.task.order is CommitOrder.OUTBOX
+        self.number = start.committed.number
+        self.pending = Pending()
+
+    def require_not_abandoned(self) -> None:
+        """Raises `RunAborted` for a task that was given up."""
+        if self.start.abandoned:
+            raise RunAborted(self.program.task.name)
+
+    def republish(self) -> Steps:
+        """Publishes what an earlier incarnation committed and may not have published."""
+        remaining = [data for entry in self.start.committed.outbox for data in entry.envelopes]
+        while remaining:
+            outcomes = yield Republish(remaining)
+            remaining = [data for data, o in zip(remaining, outcomes, strict=True) if _again(o)]
+
+    def publish(self, publications: Sequence[Publication], barrier: str = "publish.sent") -> Steps:
+        """Publishes until everything is accepted."""
+        remaining = list(publications)
+        while remaining:
+            outcomes = yield Publish(remaining, barrier)
+            remaining = [p for p, o in zip(remaining, outcomes, strict=True) if _again(o)]
+
+    def commit(self, action: Commit) -> Steps:
+        """Commits until it is definite."""
+        while True:
+            outcome = yield action
+            if outcome is CommitOutcome.STALE:
+                raise WorkerFatal("this worker was replaced: a newer one owns its task")
+            if outcome is CommitOutcome.COMMITTED:
+                self.number = action.number
+                return
+
+    def settle(self, pending: Pending) -> Steps:
+        """Settles until nothing is unknown; a token that is not ours any more is dropped."""
+        remaining, inner = list(pending.settlements), pending.inner
+        while remaining or inner:
+            outcomes = yield Settle(remaining, inner)
+            remaining = [s for s, o in zip(remaining, outcomes, strict=True) if isinstance(o, SettleUnknown)]
+            inner = []
+
+    def due(self) -> bool:
+        """Whether enough was worked on to conclude it before looking for more."""
+        return self.pending.inputs >= CONCLUDE_INPUTS or self.pending.seconds >= CONCLUDE_SECONDS
+
+    def flush(self, after: tuple[tuple[str, int, int], ...]) -> Steps:
+        """Lets each node say its last, and commits that it has (rule 9)."""
+        if not self.program.flushing or self.start.committed.flushed:
+            return
+        pending = Pending()
+        for node in self.program.flushing:
+            answer = yield Flush(node.spec.name)
+            if isinstance(answer, Failure):
+                element = Element(f"{node.spec.name}:flush", flush_origin(node.spec.name))
+                yield PutAside(node.spec.name, element, answer, 1)
+                continue
+            outcome = yield from self.walk.flushed(node, answer.outputs, flush_origin(node.spec.name), after)
+            pending.publications += outcome.publications
+            pending.inner += outcome.inner
+        yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
+        yield from self.publish(pending.flat(), "flush.published")
+        yield from self.settle(pending)
+
+
+def flush_origin(node: str) -> Origin:
+    """Returns the origin that a node's flush outputs start at."""
+    return Origin(f"{node}:flush", 0, 0)
+
+
+def _again(outcome: object) -> bool:
+    if isinstance(outcome, Accepted):
+        return False
+    if isinstance(outcome, Rejected) and outcome.reason is not RejectReason.FULL:
+        raise WorkerFatal(f"a publication was rejected: {outcome.reason}")
+    return True
