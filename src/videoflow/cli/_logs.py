@@ -50,4 +50,9 @@ class Logs:
             data = data[: data.rfind(b"\n") + 1]
         self._read[path] = start + len(data)
         text = data.decode("utf-8", errors="replace")
-        return [_ESCAPES.sub("", line) for line in text.splitlines()]
+        return [_seen(line) for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _seen(line: str) -> str:
+    """Returns what a terminal would show of a line in the end, without colours and other codes."""
+    return _ESCAPES.sub("", line.rstrip("\r").rpartition("\r")[2])

@@ -1,0 +1,170 @@
+"""Real runs from the command line, in threads and in processes: what is left, shown and returned."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import command
+from videoflow.engines.run_folder import RunFolder, RunState, list_runs
+from videoflow.graph.report import RunReport, Verdict
+from videoflow.planner.plan import Plan
+
+Capture = pytest.CaptureFixture[str]
+FLOW = str(Path(__file__).parent / "flows.py")
+ENGINES = ["threads", "local"]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+@contextmanager
+def running(engine: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process of its own, of which the first item has come through."""
+    arguments = [sys.executable, "-m", "videoflow", "run-local", FLOW, "--engine", engine, *words]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert any("seen 7" in line for line in child.stdout)
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+
+
+def the_run() -> RunFolder:
+    (folder,) = list_runs()
+    return folder
+
+
+def the_report() -> RunReport:
+    report = the_run().report()
+    assert report is not None
+    return report
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_leaves_its_documents_and_what_it_printed_is_seen(engine: str, capfd: Capture) -> None:
+    ending = command(capfd, "run-local", FLOW, "--engine", engine)
+    assert ending.status == 0
+    assert "real: complete" in ending.err
+    assert "seen 57" in ending.out + ending.err
+    folder = the_run()
+    assert folder.state() is RunState.FINISHED
+    assert {"spec.json", "plan.json", "report.json", "supervisor.json"} <= {
+        p.name for p in folder.path.iterdir()
+    }
+    assert the_report().folder == str(folder.path)
+    assert f" {engine} " in command(capfd, "runs").out
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_explain_shows_the_plan_that_the_engine_ran(engine: str, capfd: Capture) -> None:
+    assert command(capfd, "run-local", FLOW, "--engine", engine, "--memory-bytes", "1 GiB").status == 0
+    ran = Plan.from_json(the_run().plan_path.read_bytes())
+    words = ("explain", FLOW, "--engine", engine, "--memory-bytes", "1 GiB")
+    explained = Plan.from_json(command(capfd, *words, "--json").out.encode())
+    assert explained == ran
+    text = command(capfd, *words).out
+    for task in ran.tasks:
+        assert all(why in text for why in task.why)
+    for channel in ran.channels:
+        assert channel.why in text
+    diagram = command(capfd, *words, "--mermaid").out
+    assert diagram.startswith("flowchart LR\n")
+    assert diagram.count("-->") == len(ran.edges)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_poisonous_input_is_put_aside_listed_and_shown(engine: str, capfd: Capture) -> None:
+    ending = command(capfd, "run-local", FLOW, "--engine", engine, "--trouble", "raise")
+    assert ending.status == 1
+    block = ending.err[ending.err.index("error VF-") :].splitlines()
+    label = block[2].split()[6].rstrip(";")
+    assert block == [
+        "error VF-NODE-FAILED  node trouble, item 33 of numbers (1.320 s), attempt 2 of 2",
+        block[1],
+        f"  effect   put aside as dead letter {label}; 99 of 100 items completed; verdict incomplete",
+        f"  remedy   videoflow dead-letters show {label}; mend the node and run again",
+    ]
+    assert block[1].startswith("  cause    ValueError: expected no 33        flows.py:")
+    assert label in command(capfd, "dead-letters", "list").out
+    shown = command(capfd, "dead-letters", "show", label).out
+    assert "numbers: 33" in shown
+    assert "ValueError: expected no 33" in shown
+    accepted = command(
+        capfd, "run-local", FLOW, "--engine", engine, "--trouble", "raise", "--allow-dead-letters", "1"
+    )
+    assert accepted.status == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_fatal_error_fails_the_run_with_its_block(engine: str, capfd: Capture) -> None:
+    ending = command(capfd, "run-local", FLOW, "--engine", engine, "--trouble", "fail")
+    assert ending.status == 4
+    assert ending.err.count("error VF-") == 1
+    assert "KeyError: 33" in ending.err
+    assert the_report().verdict is Verdict.FAILED
+
+
+def test_an_input_that_kills_its_process_is_put_aside(capfd: Capture) -> None:
+    ending = command(capfd, "run-local", FLOW, "--trouble", "die")
+    assert ending.status == 1
+    assert "put aside as dead letter 33-" in ending.err
+    assert "restart" in ending.err
+    (letter,) = json.loads(command(capfd, "dead-letters", "list", "--json").out)
+    assert letter["attempts"] == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctrl_c_drains_and_everything_is_accounted_for(engine: str) -> None:
+    with running(engine, "--upto", "none") as child:
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=40)
+    assert child.returncode == 130, out
+    assert "real: stopped" in out
+    assert "Traceback" not in out
+    report = the_report()
+    assert report.verdict is Verdict.STOPPED
+    assert all(edge.closed and edge.announced == edge.delivered > 0 for edge in report.edges)
+
+
+def test_a_run_in_processes_is_stopped_from_another_terminal(capfd: Capture) -> None:
+    with running("local", "--upto", "none") as child:
+        assert command(capfd, "stop").status == 0
+        child.communicate(timeout=40)
+    assert child.returncode == 0
+    assert the_report().verdict is Verdict.STOPPED
+
+
+def test_a_killed_supervisor_is_found_and_buried(capfd: Capture) -> None:
+    with running("local", "--upto", "none") as child:
+        child.kill()
+        child.communicate(timeout=40)
+    assert the_run().state() is RunState.LOST
+    assert " lost " in command(capfd, "runs").out
+    assert "failed (supervisor lost)" in command(capfd, "gc").out
+    assert the_report().verdict is Verdict.FAILED
+    assert not list(the_run().path.glob("run.sqlite-*")), "the write-ahead log is folded into the file"
+
+
+def test_the_starting_flow_runs_as_it_stands(
+    tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(capfd, "init").status == 0
+    ending = command(capfd, "run-local", "flow.py", "--engine", "threads", "--limit", "0")
+    assert ending.status == 0
+    assert "output  brightness.jsonl" in ending.err
+    lines = (tmp_path / "brightness.jsonl").read_text().splitlines()
+    assert len(lines) == 300
+    assert set(json.loads(lines[0])) >= {"mean", "darkest", "time_seconds"}
