@@ -33,7 +33,7 @@ class SizingDefaults:
     credit_bytes: int = 64 * MIB
     item_bytes: int = 16 * MIB
     publish_window: int = 32
-    interleave_items: int = 32
+    interleave_items: int = 8
     latest_keys: int = 16
 
 

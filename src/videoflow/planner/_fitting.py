@@ -78,7 +78,7 @@ def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
     for channel, floor in sizing.floors.items():
         item_bytes = sizing.port(channel).item_bytes
         floor_bytes = floor * item_bytes
-        items = floor if channel.reliability == "live" else max(floor, facts.defaults.credit_items)
+        items = floor if channel.reliability == "live" else max(floor, _wanted_items(facts, sizing, channel))
         size_bytes = max(floor_bytes, min(facts.defaults.credit_bytes, items * item_bytes))
         wanted[channel] = (items, floor_bytes, size_bytes)
     above = sum(size_bytes - floor_bytes for _, floor_bytes, size_bytes in wanted.values())
@@ -90,6 +90,11 @@ def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
             granted = floor_bytes + (size_bytes - floor_bytes) * spare // above
         rooms[channel] = ChannelRoom(items, granted, granted < size_bytes)
     return rooms
+
+
+def _wanted_items(facts: PlanFacts, sizing: Sizing, channel: ChannelRef) -> int:
+    limit = sizing.interleaving.limits.get(channel)
+    return facts.defaults.credit_items + sizing.beside(channel) if limit is None else limit
 
 
 def _too_small(wiring: Wiring, facts: PlanFacts, sizing: Sizing) -> MemoryShort:

@@ -120,9 +120,11 @@ def _subscription(fitted: Fit, facts: PlanFacts, reading: Reading) -> Subscripti
     hold_bytes = need.items * port.item_bytes
     if is_live:
         items, size_bytes = need.items, hold_bytes
+    elif need.whole:
+        items, size_bytes = room.items, room.size_bytes
     else:
-        items = max(need.items, facts.defaults.credit_items)
         beside_bytes = need.siblings * port.item_bytes
+        items = min(max(need.items, facts.defaults.credit_items), room.items)
         size_bytes = min(room.size_bytes - beside_bytes, max(hold_bytes, facts.defaults.credit_bytes))
     exclusive = reading.task.mode is not InputMode.COMPETING
     return SubscriptionPlan(
@@ -149,9 +151,8 @@ def _channel_plan(
     reasons = [f"at least {count_text(floor, 'item')} for {reader.reader}"]
     if port.burst > 1:
         reasons.append(f"one input of {task.name} makes up to {port.burst} at once")
-    siblings = sizing.need(reader).siblings
-    if siblings:
-        reasons.append(f"{siblings} more because paths beside it look ahead")
+    if sizing.beside(channel):
+        reasons.append(f"{sizing.beside(channel)} more because paths beside it look ahead")
     if channel.reliability == "live":
         reasons.append("it never blocks: what is not taken in time is dropped and counted")
     elif room.size_bytes > sizing.floor_bytes(channel):
@@ -164,7 +165,7 @@ def _channel_plan(
         ref=channel,
         writer=task.name,
         slots=task.replicas,
-        bound_items=room.items + (0 if channel.reliability == "live" else siblings),
+        bound_items=room.items,
         bound_bytes=room.size_bytes,
         item_bytes=port.item_bytes,
         transport=transport,

@@ -1,0 +1,51 @@
+"""The spread of rule 4: how far competing replicas may answer their inputs out of turn."""
+
+from collections.abc import Mapping
+
+from videoflow.graph.spec import PortRef
+from videoflow.planner._facts import SizingDefaults
+from videoflow.planner._ports import Port
+from videoflow.planner._wiring import Reading, Wiring
+from videoflow.planner._words import count_text, size_text
+from videoflow.planner.plan import InputMode
+
+
+class Spreads:
+    """Computes spreads for one scale: 1 for what they should be, 0 for the least that works."""
+
+    def __init__(
+        self, wiring: Wiring, ports: Mapping[PortRef, Port], defaults: SizingDefaults, scale: float
+    ) -> None:
+        self._wiring = wiring
+        self._ports = ports
+        self._defaults = defaults
+        self._scale = scale
+
+    def of(self, reading: Reading) -> tuple[int, str]:
+        """Returns the spread of a competing subscription, and how it came about."""
+        task, defaults = reading.task, self._defaults
+        prefetch = defaults.prefetch if reading.edge.latest is None else 0
+        least = task.replicas * (task.batch + task.lookahead) + 1
+        wanted = max(least, 2 * task.replicas * (prefetch + task.batch))
+        why = f"2 x {count_text(task.replicas, 'replica')} x ({prefetch} prefetched + {task.batch} in work)"
+        heaviest = self._heaviest_below(reading)
+        if heaviest and wanted * heaviest > defaults.credit_bytes:
+            wanted = max(least, defaults.credit_bytes // heaviest)
+            why += f", lowered so that items of {size_text(heaviest)} fit {size_text(defaults.credit_bytes)}"
+        spread = least + int(self._scale * (wanted - least))
+        if spread < wanted:
+            why += ", lowered to fit the memory budget"
+        if spread == least:
+            why += f"; at least {least}, one more than the replicas work on at once"
+        return spread, f"spread {spread}: {why}"
+
+    def _heaviest_below(self, reading: Reading) -> int:
+        """Returns the most bytes that one of the task's inputs puts before an ordered reader or a join."""
+        heaviest = 0
+        for channel in self._wiring.written_by(reading.task):
+            port = self._ports[PortRef(node=channel.node, port=channel.port)]
+            for below in self._wiring.readers(channel):
+                competes = below.task.mode is InputMode.COMPETING
+                item = self._heaviest_below(below) if competes else port.item_bytes
+                heaviest = max(heaviest, port.burst * item)
+        return heaviest
