@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.helpers import command
+from videoflow import nodes as library
 from videoflow.cli import _checks
 from videoflow.cli._checks import Finding
 from videoflow.cli._container import Limits, read_limits
@@ -128,3 +129,38 @@ def test_only_the_command_that_was_asked_for_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['videoflow.cli.app', 'videoflow.cli.runs']"
+
+
+def test_nodes_names_the_whole_library_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from videoflow.cli.app import main; main(['nodes']);"
+        "print(sorted({m.partition('.')[0] for m in sys.modules} & {'av', 'cv2', 'onnxruntime', 'scipy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "[]"
+    shown = {line.split()[0] for line in lines if line and not line.startswith(" ")}
+    assert set(library.__all__) <= shown
+    assert "  (*, activate=0.4, match_iou=0.2, lost_seconds=2.0)" in lines
+
+
+def test_a_node_is_shown_in_full_or_refused_with_the_nearest(capfd: Capture) -> None:
+    shown = command(capfd, "nodes", "Tracker").out
+    assert shown.startswith("Tracker(*, activate=0.4")
+    assert "lost_seconds: How long" in shown
+    ending = command(capfd, "nodes", "Trakcer")
+    assert ending.status == 2
+    assert "did you mean 'Tracker'?" in ending.err
+    kinds = {entry["name"]: entry["kind"] for entry in json.loads(command(capfd, "nodes", "--json").out)}
+    assert (kinds["VideoSource"], kinds["Tracker"], kinds["VideoSink"]) == (
+        "producer",
+        "processor",
+        "consumer",
+    )
+
+
+def test_a_group_of_commands_alone_shows_its_help(capfd: Capture) -> None:
+    ending = command(capfd, "dead-letters")
+    assert (ending.status, ending.err) == (0, "")
+    assert "list" in ending.out
+    assert "show" in ending.out

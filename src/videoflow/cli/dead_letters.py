@@ -18,10 +18,17 @@ from videoflow.graph.report import DeadLetterReport
 
 def register(app: typer.Typer) -> None:
     """Adds the two commands."""
-    group = typer.Typer(help="Look at the inputs that a run put aside.", no_args_is_help=True)
+    group = typer.Typer(help="Look at the inputs that a run put aside.")
+    group.callback(invoke_without_command=True)(show_group)
     group.command("list")(list_letters)
     group.command("show")(show_letter)
     app.add_typer(group, name="dead-letters")
+
+
+def show_group(context: typer.Context) -> None:
+    """Look at the inputs that a run put aside."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def list_letters(

@@ -14,6 +14,7 @@ from videoflow.errors import UsageError
 from videoflow.graph import Consumer, Node, Producer
 from videoflow.graph.spec import NodeKind
 
+_LATER = "(not built yet)"  # so says the first line of a node that is only named
 _TITLES = {NodeKind.PRODUCER: "Sources", NodeKind.PROCESSOR: "Processors", NodeKind.CONSUMER: "Sinks"}
 
 
@@ -101,11 +102,15 @@ def _print(entries: list[NodeEntry]) -> None:
     width = columns(console)
     for kind, title in _TITLES.items():
         made = Table(("", ""))
-        for entry in entries:
+        for entry in sorted(entries, key=_is_later):
             if entry.kind is kind:
                 more = [port for port in entry.ports if port != "out"]
                 ports = [f"ports: {', '.join(entry.ports)}"] if more else []
-                made.add((entry.name, "cyan"), entry.line, notes=[f"({', '.join(entry.parameters)})", *ports])
+                made.add(
+                    (entry.name, "dim" if _is_later(entry) else "cyan"),
+                    entry.line,
+                    notes=[f"({', '.join(entry.parameters)})", *ports],
+                )
         if made.rows:
             console.print(title, style="bold underline")
             for line in made.lines(width):
@@ -116,6 +121,10 @@ def _print(entries: list[NodeEntry]) -> None:
         " Show one in full with `videoflow nodes NAME`.",
         style="dim",
     )
+
+
+def _is_later(entry: NodeEntry) -> bool:
+    return _LATER in entry.line
 
 
 def _print_one(entry: NodeEntry, cls: type[Node]) -> None:
