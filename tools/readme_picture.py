@@ -2,8 +2,8 @@
 
     python tools/readme_picture.py docs/people.svg
 
-The scene is the synthetic one, so that the picture shows nobody's footage. The frame is a JPEG inside the SVG,
-because a repository of sources holds text.
+The scene is the synthetic one, so that the picture shows nobody's footage. The frame is a JPEG inside the
+SVG, because a repository of sources holds text.
 """
 
 import base64
@@ -19,7 +19,7 @@ from videoflow.graph import call_factory, find_factory, load_flow_file
 FRAME = 120
 FACTORY = "examples/02-people-counting/flow.py"
 SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n'
     "  <title>One frame of the annotated video: boxes, tracks and counts of people</title>\n"
     '  <image width="{width}" height="{height}" href="data:image/jpeg;base64,{data}"/>\n'
     "</svg>\n"

@@ -36,11 +36,10 @@ def doctor(json: Annotated[bool, typer.Option("--json", help="Print the findings
 def _print(checks: list[Check]) -> None:
     made = Table(("", "", ""))
     for check in checks:
-        made.add(_MARKS[check.finding], (check.subject, "bold"), check.found, notes=_remedies(check))
+        absent = check.finding is Finding.ABSENT and check.remedy
+        found = f"{check.found}: {check.remedy}" if absent else check.found
+        notes = [f"        {check.remedy}"] if check.remedy and not absent else []
+        made.add(_MARKS[check.finding], (check.subject, "bold"), found, notes=notes)
     console = results()
     for line in made.lines(columns(console)):
         console.print(line)
-
-
-def _remedies(check: Check) -> list[str]:
-    return [f"        {check.remedy}"] if check.remedy else []

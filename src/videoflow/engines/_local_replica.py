@@ -19,6 +19,27 @@ _LONGEST_BACKOFF_SECONDS = 5.0
 
 
 @dataclass
+class Death:
+    """One death of a worker that had not ended.
+
+    Attributes:
+        replica: `task-slot`.
+        incarnation: Which start of it, from 1.
+        pid: Its process number.
+        how: In words.
+        at: Monotonic seconds.
+        recovered_at: When the nodes of the next incarnation were open, or None.
+    """
+
+    replica: str
+    incarnation: int
+    pid: int
+    how: str
+    at: float
+    recovered_at: float | None = None
+
+
+@dataclass
 class Replica:
     """A slot of a task, and the process that fills it now.
 

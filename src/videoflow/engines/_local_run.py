@@ -18,6 +18,7 @@ from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._account import account_of_edges
 from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._local_replica import Death
 from videoflow.engines._local_supervisor import Common, Supervisor
 from videoflow.engines._provision import subscriptions_of
 from videoflow.engines._report import RunFacts, make_report
@@ -134,6 +135,11 @@ class LocalRun:
     def processes(self) -> dict[str, int]:
         """Returns `task-slot` → process number, of the workers that live now."""
         return {r.name: p.pid for r in self._supervisor.replicas if (p := r.process) is not None}
+
+    @property
+    def deaths(self) -> tuple[Death, ...]:
+        """Deaths of workers so far, oldest first."""
+        return tuple(self._supervisor.deaths)
 
     def _node_status(self, name: str, figures: NodeFigures, restarts: int) -> NodeStatus:
         queue, drops = self._queues.get(name, (None, 0))

@@ -17,7 +17,7 @@ from typing import Protocol
 from videoflow.adapters.shm import ShmHost
 from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.clock import Clock
-from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Replica, given_up
+from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Death, Replica, given_up
 from videoflow.engines._local_worker import WorkerProcess, how_it_died
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import Plan
@@ -31,6 +31,7 @@ from videoflow.worker._link import (
     Figures,
     Inner,
     Message,
+    Opened,
     PlantedFault,
     unpacked,
 )
@@ -103,7 +104,9 @@ class Supervisor:
         self._poll.register(self._wake, select.POLLIN)
         self._handlers: dict[int, Callable[[], None]] = {}
         self._watched: set[int] = set()
+        self._planted: dict[str, int] = {}
         self.timeouts: dict[str, int] = {}
+        self.deaths: list[Death] = []
         self._bytes = 0
         self.replicas = [Replica(task, slot) for task in common.plan.tasks for slot in range(task.replicas)]
 
@@ -208,9 +211,10 @@ class Supervisor:
         self._watch(process.link.fileno(), select.POLLIN | select.POLLOUT)
 
     def _faults(self, replica: Replica) -> tuple[PlantedFault, ...]:
-        """Returns the fault of this incarnation: each of a task's is planted once, in its first replica."""
-        planted = self._common.options.faults.get(replica.task.name, ())
-        mine = planted[replica.incarnations : replica.incarnations + 1] if replica.slot == 0 else ()
+        """Returns the fault of this incarnation: each process of a task is given the next of its faults."""
+        name = replica.task.name
+        number = self._planted[name] = self._planted.get(name, 0) + 1
+        mine = self._common.options.faults.get(name, ())[number - 1 : number]
         return tuple(PlantedFault(f.barrier, f.action.value, f.hit, f.record) for f in mine)
 
     def _hear(self, replica: Replica) -> None:
@@ -239,6 +243,8 @@ class Supervisor:
         match message:
             case Inner(fates=fates):
                 self._told.inner(replica.task.name, unpacked(fates))
+            case Opened():
+                self._recovered(replica)
             case Figures(nodes=nodes):
                 replica.told_figures(nodes)
             case Failed(failure=failure):
@@ -279,6 +285,9 @@ class Supervisor:
         place = f" in node {calling[0]}" if calling is not None else ""
         _LOG.warning("%s died%s: %s", replica.name, place, how)
         process.note(f"died{place}: {how}")
+        self.deaths.append(
+            Death(replica.name, replica.incarnations, process.pid, how, self._clock.monotonic())
+        )
         hopeless = replica.broken is not None and not replica.broken.again
         if replica.deaths < DEATHS_IN_A_ROW and not hopeless:
             replica.restarts += 1
@@ -290,6 +299,11 @@ class Supervisor:
         failure = given_up(replica, how, calling, process.last_lines())
         replica.deaths, replica.restart_at = 0, self._clock.monotonic()
         self._told.given_up(failure)
+
+    def _recovered(self, replica: Replica) -> None:
+        for death in self.deaths:
+            if death.replica == replica.name and death.recovered_at is None:
+                death.recovered_at = self._clock.monotonic()
 
     def _look_at_the_clock(self, now: float) -> None:
         for replica in self.replicas:

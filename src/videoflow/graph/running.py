@@ -28,7 +28,7 @@ class RunOptions:
         allow_incomplete: An incomplete run exits with 0.
         restart_backoff_seconds: First wait before a dead worker is started again, doubled up to 5 s.
         fuse: False: no fusing by label, to compare.
-        faults: Task name → planted faults, for tests.
+        faults: Task name → planted faults, for tests; each process of the task is given the next of them.
     """
 
     runs_folder: Path | None = None

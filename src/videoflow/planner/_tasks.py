@@ -228,4 +228,6 @@ def _order(facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> tuple[CommitOrder, 
             )
     if reasons:
         return CommitOrder.OUTBOX, f"commits before it publishes (outbox): {list_text(reasons)}"
+    if not any(node.ports for node in nodes):
+        return CommitOrder.STATELESS, "settles an input once it is consumed (stateless): it keeps nothing"
     return CommitOrder.STATELESS, "publishes, then settles (stateless): a run again gives the same results"
