@@ -3,7 +3,9 @@
 from videoflow.backends.capabilities import Profile
 from videoflow.errors import IncompatibleProfile, Miss
 from videoflow.planner._facts import PlanFacts
+from videoflow.planner._ports import describe_ports
 from videoflow.planner._wiring import Wiring
+from videoflow.planner._words import size_text
 from videoflow.planner.plan import CommitOrder
 
 
@@ -13,7 +15,7 @@ def admit(wiring: Wiring, facts: PlanFacts) -> None:
     Raises:
         IncompatibleProfile: Something is not guaranteed; every miss is listed.
     """
-    misses = [*_messaging_misses(wiring, facts), *_process_misses(facts)]
+    misses = [*_messaging_misses(wiring, facts), *_process_misses(facts), *_payload_misses(wiring, facts)]
     runtime = facts.runtime
     misses += [
         _miss(f"task {task.name}", "outbox", "atomic_commit", f"no ({runtime.adapter})")
@@ -35,6 +37,17 @@ def _messaging_misses(wiring: Wiring, facts: PlanFacts) -> list[Miss]:
     if limit is not None and len(wiring.writers) > limit:
         misses.append(_miss("the flow", "messaging", f"{len(wiring.writers)} channels", f"at most {limit}"))
     return misses
+
+
+def _payload_misses(wiring: Wiring, facts: PlanFacts) -> list[Miss]:
+    limit, ports = facts.payload.maximum_object_bytes, describe_ports(wiring, facts)
+    found = f"at most {size_text(limit)} ({facts.payload.adapter})"
+    remedy = "smaller frames, or max_item_bytes on the class if its outputs are smaller"
+    return [
+        Miss(f"port {port}", facts.engine, "object size", size_text(described.item_bytes), found, remedy)
+        for port, described in ports.items()
+        if described.item_bytes > limit and any(port == reading.parent for reading in wiring.readings)
+    ]
 
 
 def _process_misses(facts: PlanFacts) -> list[Miss]:

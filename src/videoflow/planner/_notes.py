@@ -37,13 +37,15 @@ def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
             "and an input that does so is not put aside"
         )
     found += [
-        f"{join} joins streams whose sources were merged in different nodes, so its inputs must hold what one "
-        "may be ahead of the other; merging the sources once, in one node, takes less memory"
+        f"{join} joins streams whose sources were merged in different nodes, so its inputs must hold what "
+        "one may be ahead of the other; merging the sources once, in one node, takes less memory"
         for join in fitted.sizing.interleaving.joins
     ]
     needed = sum(task.replicas * max(n.options.resources.cpus for n in task.nodes) for task in wiring.tasks)
     if needed > facts.cpus:
-        found.append(f"the tasks count as {needed:g} processors and there are {facts.cpus:g}: they share them")
+        found.append(
+            f"the tasks count as {needed:g} processors and there are {facts.cpus:g}: they share them"
+        )
     return tuple(found)
 
 
