@@ -120,11 +120,11 @@ def iso_time(wall_seconds: float) -> str:
 def _sources(facts: RunFacts, desired: Desired, failure: FirstFailure | None) -> list[SourceReport]:
     notes = facts.runtime.notes("summary/", deadline=facts.deadline)
     said = {name.split("/")[1]: msgspec.json.decode(note) for name, note in notes.items()}
-    items = {
-        edge.parent: edge.announced
-        for edge in facts.edges
-        if "." not in edge.parent and edge.closed is not None
-    }
+    items: dict[str, int] = {}
+    for edge in facts.edges:  # every port of a source has a statement for each of its items
+        name = edge.parent.partition(".")[0]
+        if edge.closed is not None:
+            items[name] = max(items.get(name, 0), edge.announced)
     reports = []
     for node in facts.plan.spec.nodes:
         if node.kind is not NodeKind.PRODUCER:
