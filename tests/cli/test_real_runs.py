@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import videoflow as vf
 from tests.cli.helpers import command
 from videoflow.engines.run_folder import RunFolder, RunState, list_runs
 from videoflow.graph.report import RunReport, Verdict
+from videoflow.nodes import Collect, SyntheticScene
 from videoflow.planner.plan import Plan
 
 Capture = pytest.CaptureFixture[str]
@@ -168,3 +170,14 @@ def test_the_starting_flow_runs_as_it_stands(
     lines = (tmp_path / "brightness.jsonl").read_text().splitlines()
     assert len(lines) == 300
     assert set(json.loads(lines[0])) >= {"mean", "darkest", "time_seconds"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_source_expects_is_known_while_it_runs(engine: str) -> None:
+    scene = SyntheticScene(frames=7, size=(64, 48), name="scene")
+    handle = vf.Flow([Collect(name="kept")(scene.truth)], name="real").start(engine)
+    while handle.wait_for(0.02) is None and handle.status().nodes[0].expected is None:
+        pass
+    status = handle.status()
+    assert handle.wait().verdict is Verdict.COMPLETE
+    assert {node.node: node.expected for node in status.nodes}["scene"] == 7

@@ -57,11 +57,11 @@ def plan_lines(plan: Plan, width: int | None) -> Iterator[Text]:
 
 def _tasks(plan: Plan) -> Table:
     made = Table(("task", "nodes", "replicas", "takes", "commits"), numbers=("replicas",))
+    fused = any(len(task.nodes) > 1 for task in plan.tasks)
     for task in plan.tasks:
-        nodes = ", ".join(task.nodes)
         made.add(
             (task.name, "cyan"),
-            nodes if nodes != task.name else "",
+            ", ".join(task.nodes) if fused else "",
             str(task.replicas),
             _TAKES[task.mode],
             task.order.value,

@@ -93,7 +93,16 @@ class TaskNodes:
             answer = self._attempt(running, partial(running.invoker.open, running.context))
             if isinstance(answer, Failure):
                 return name, answer
+            if running.program.spec.kind is NodeKind.PRODUCER:
+                self._take_estimate(name, running)
         return None
+
+    def _take_estimate(self, name: str, running: Running) -> None:
+        """Notes how many items an open source expects to make, so that the time left can be told."""
+        answer = guarded(running.invoker, running.invoker.summary)
+        expected = None if isinstance(answer, Failure) else answer.get("expected")
+        if isinstance(expected, int):
+            self.figures.nodes[name].expected = expected
 
     def close(self) -> dict[str, Failure]:
         """Closes what was opened, in reverse; returns the failures by node."""
