@@ -114,9 +114,13 @@ class LiveSuite:
         now, work = competing("now"), competing("work")
         channel = harness.provision(live(now), reliable(work))
         harness.accepted(*(data(channel, n) for n in range(5)))
-        assert ordinals(harness.receive(work, 5)) == [0, 1, 2, 3, 4]
+        taken = harness.receive(work, 5)
+        assert ordinals(taken) == [0, 1, 2, 3, 4]
         assert harness.status(now).evicted == 4
+        harness.settle(*harness.receive(now, 2))
         assert harness.channel_status(channel).items == 5
+        harness.settle(*taken[1:])
+        assert harness.channel_status(channel).items == 1
 
     def test_an_ordered_live_reader_keeps_its_order(self, harness: Harness) -> None:
         now = exclusive("now")

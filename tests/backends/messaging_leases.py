@@ -294,6 +294,12 @@ class ExclusiveSuite:
         positions = dict(d.token.position for d in taken[:3])
         rest = harness.receive(sink, 5, after={0: -1, 1: -1, **positions})
         assert ordinals(rest) == ordinals(taken[3:])
+        last = {
+            slot: max(s for at, s in (d.token.position for d in taken) if at == slot) for slot in range(2)
+        }
+        for slot in range(2):
+            mine = harness.receive(sink, 4, after={**last, slot: -1})
+            assert ordinals(mine) == list(range(slot, 8, 2))
 
     def test_a_newer_epoch_fences_the_older_one(self, harness: Harness) -> None:
         sink = exclusive()

@@ -58,6 +58,7 @@ class MessagingMachine(RuleBasedStateMachine):
         self.dead: list[Delivery] = []
         self.dispatched: dict[Position, int] = {}
         self.settled_work: set[Position] = set()
+        self.settled_ordinals: set[int] = set()
         self.settled_sink: set[int] = set()
         self.epoch = 0
         self.after: dict[int, int] = {}
@@ -116,8 +117,10 @@ class MessagingMachine(RuleBasedStateMachine):
         held = self.held[name]
         if held:
             position = sorted(held)[pick % len(held)]
-            self.harness.settle(held.pop(position), owner=name, settlement=how)
+            delivery = held.pop(position)
+            self.harness.settle(delivery, owner=name, settlement=how)
             self.settled_work.add(position)
+            self.settled_ordinals.add(delivery.envelope.origin.ordinal)
 
     @rule(which=slots)
     def work_hands_back(self, which: int) -> None:
@@ -204,6 +207,8 @@ class MessagingMachine(RuleBasedStateMachine):
         status = self.harness.channel_status(self.channel)
         assert status.items <= ROOM.items
         assert status.size_bytes <= ROOM.size_bytes
+        open_ = set(self.sent) - (self.settled_ordinals & self.settled_sink)
+        assert status.items == sum(self.sent[n] is Kind.DATA for n in open_)
 
     def teardown(self) -> None:
         """Everything is read to its end, and the ledger of every reader closes."""

@@ -123,7 +123,9 @@ class PayloadSuite:
         for n in range(20):
             harness.accepted(data(channel, n, payloads=(self.put(harness, n),)))
             assert self.kept(harness) == 1
-        harness.settle(*harness.receive(now, 2))
+        dropped, last = harness.receive(now, 2)
+        assert dropped.envelope.payloads == ()
+        harness.settle(dropped, last)
         assert self.kept(harness) == 0
 
     def test_what_one_reader_drops_stays_for_the_other(self, harness: Harness) -> None:

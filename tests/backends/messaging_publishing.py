@@ -232,6 +232,21 @@ class PublishingSuite(ProvisioningSuite):
         assert all(isinstance(outcome, Accepted) for outcome in outcomes)
         assert ordinals(harness.receive(work, 2)) == [1, 2]
 
+    def test_what_waits_behind_what_was_given_up_is_given_up_too(self, harness: Harness) -> None:
+        """Else a retry of the first would come after the second."""
+        work = competing()
+        channel = harness.provision(reliable(work), bounds=Bounds(1, 1000))
+        harness.accepted(data(channel, 0))
+        writer, deadline = harness.backend("writer"), harness.soon()
+        first, second = writer.begin_publish([data(channel, n) for n in (1, 2)], deadline=deadline)
+        (outcome,) = writer.outcomes([first], deadline=0.0)
+        assert isinstance(outcome, Rejected)
+        harness.settle(*harness.receive(work, 1))
+        (outcome,) = writer.outcomes([second], deadline=deadline)
+        assert isinstance(outcome, Rejected)
+        harness.accepted(data(channel, 1))
+        assert ordinals(harness.receive(work, 1)) == [1]
+
     def test_a_statement_is_accepted_whole_or_not_at_all(self, harness: Harness) -> None:
         work = competing()
         channel = harness.provision(reliable(work), bounds=Bounds(4, 1000))

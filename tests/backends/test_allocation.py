@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from videoflow.backends import allocation
@@ -94,6 +94,7 @@ devices = st.builds(
 )
 
 
+@settings(max_examples=30)
 @given(
     st.builds(
         DeliveredGrant,

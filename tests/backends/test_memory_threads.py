@@ -18,7 +18,16 @@ from tests.backends.messaging_harness import (
 )
 from videoflow.backends.capabilities import Profile
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging
-from videoflow.backends.messaging import Bounds, ChannelSpec, Completed, Delivery, Kind, SubscriptionId
+from videoflow.backends.messaging import (
+    Bounds,
+    ChannelSpec,
+    Completed,
+    Delivery,
+    Kind,
+    ReliableSubscriptionSpec,
+    Retry,
+    SubscriptionId,
+)
 from videoflow.backends.outcomes import Accepted, Known, PublicationOutcome, Rejected, RejectReason
 from videoflow.clock import RealClock
 
@@ -98,6 +107,36 @@ def crew() -> Crew:
     return Crew()
 
 
+def provisioned(crew: Crew, *readers: ReliableSubscriptionSpec, items: int) -> None:
+    spec = ChannelSpec(
+        channel=channel_id(),
+        profile=Profile.RELIABLE_WORK,
+        slots=1,
+        bounds=Bounds(items, 10**6),
+        subscriptions=tuple(reader.subscription for reader in readers),
+        labels=LABELS,
+    )
+    crew.engine.ensure_channel(spec, "op", deadline=crew.soon())
+    for reader in readers:
+        crew.engine.ensure_subscription(reader, "op", deadline=crew.soon())
+
+
+def publish(crew: Crew, member: MemoryMessaging, *numbers: int) -> None:
+    handles = member.begin_publish([data(channel_id(), n) for n in numbers], deadline=crew.soon())
+    assert all(isinstance(o, Accepted) for o in member.outcomes(handles, deadline=crew.soon()))
+
+
+def awaited(crew: Crew, member: MemoryMessaging, subscription: SubscriptionId) -> Callable[[], None]:
+    """Waits for the next item of a subscription, which is not there yet."""
+
+    def wait() -> None:
+        waitable = member.waitable(subscription)
+        assert crew.clock.wait([waitable], crew.soon()) == {waitable}
+        assert len(member.receive(subscription, deadline=0.0)) == 1
+
+    return wait
+
+
 def test_two_writers_two_replicas_and_an_ordered_reader(crew: Crew) -> None:
     work, sink = competing(), exclusive()
     spec = ChannelSpec(
@@ -136,16 +175,7 @@ def test_two_writers_two_replicas_and_an_ordered_reader(crew: Crew) -> None:
 
 def test_a_blocked_reader_and_a_blocked_writer_are_interrupted(crew: Crew) -> None:
     work = competing()
-    spec = ChannelSpec(
-        channel=channel_id(),
-        profile=Profile.RELIABLE_WORK,
-        slots=1,
-        bounds=Bounds(1, 10**6),
-        subscriptions=(work,),
-        labels=LABELS,
-    )
-    crew.engine.ensure_channel(spec, "op", deadline=crew.soon())
-    crew.engine.ensure_subscription(reliable(work, spread=1), "op", deadline=crew.soon())
+    provisioned(crew, reliable(work, spread=1), items=1)
     writer, holder, reader = crew.member("writer"), crew.member("holder"), crew.member("reader")
     handles = writer.begin_publish([data(channel_id(), n) for n in range(2)], deadline=crew.soon())
     held = holder.receive(work, deadline=0.0)
@@ -171,3 +201,43 @@ def test_a_blocked_reader_and_a_blocked_writer_are_interrupted(crew: Crew) -> No
     assert [list(taken) for taken in deliveries] == [[]]
     assert len(held) == 1
     assert isinstance(writer.outcomes(handles[:1], deadline=0.0)[0], Accepted)
+
+
+def test_what_found_room_late_wakes_its_readers(crew: Crew) -> None:
+    one, two = competing("one"), competing("two")
+    provisioned(crew, reliable(one), reliable(two), items=1)
+    writer, first, second = crew.member("writer"), crew.member("first"), crew.member("second")
+    publish(crew, writer, 0)
+    (last,) = first.receive(one, deadline=0.0)
+    (done,) = second.receive(two, deadline=0.0)
+    second.settle([(done.token, Completed())], deadline=crew.soon())
+    crew.start(lambda: publish(crew, writer, 1))
+    crew.start(awaited(crew, second, two))
+    first.settle([(last.token, Completed())], deadline=crew.soon())
+    crew.join()
+
+
+def test_credit_that_comes_back_wakes_the_other_replica(crew: Crew) -> None:
+    work = competing()
+    provisioned(crew, reliable(work, Bounds(1, 10**6)), items=10)
+    publish(crew, crew.member("writer"), 0, 1)
+    first, second = crew.member("first"), crew.member("second")
+    (held,) = first.receive(work, deadline=0.0)
+    waitable = second.waitable(work)
+    assert not waitable.ready()
+    crew.start(awaited(crew, second, work))
+    first.settle([(held.token, Completed())], deadline=crew.soon())
+    crew.join()
+
+
+def test_a_delayed_retry_comes_back_to_a_blocked_reader(crew: Crew) -> None:
+    work = competing()
+    provisioned(crew, reliable(work), items=10)
+    publish(crew, crew.member("writer"), 0)
+    reader = crew.member("reader")
+    (held,) = reader.receive(work, deadline=0.0)
+    reader.settle([(held.token, Retry(0.05))], deadline=crew.soon())
+    taken: list[Delivery] = []
+    crew.start(lambda: taken.extend(reader.receive(work, deadline=crew.clock.monotonic() + 10**6)))
+    crew.join()
+    assert ordinals(taken) == [0]
