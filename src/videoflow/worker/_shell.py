@@ -20,6 +20,7 @@ from videoflow.backends.messaging import (
     MessagingBackend,
     SubscriptionId,
     SubscriptionKind,
+    Writer,
 )
 from videoflow.backends.outcomes import (
     Accepted,
@@ -317,7 +318,9 @@ class Shell:
         return outcomes
 
     def _republish(self, action: a.Republish) -> Sequence[PublicationOutcome]:
-        envelopes = wire.decode_outbox(action.pending, self._job.flow_id, self._job.program.run_id)
+        found = wire.decode_outbox(action.pending, self._job.flow_id, self._job.program.run_id)
+        writer = Writer(self._task, self._job.slot, self._epoch)  # it speaks now, and may not be taken for old
+        envelopes = [msgspec.structs.replace(envelope, writer=writer) for envelope in found]
         outcomes = self._published(envelopes, "publish.sent")
         faults.reach("outbox.published")
         return outcomes

@@ -143,8 +143,7 @@ class ReaderCore(Concluding):
         for delivery in deliveries:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
-                done = Completed(CompletedReason.DUPLICATE)
-                self.pending.settlements.append((delivery.token, done))
+                self.pending.settlements.append((delivery.token, _repetition(repeated)))
 
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
@@ -338,6 +337,14 @@ def _settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement
     if cause is Cause.ABORTED:
         return Completed(CompletedReason.ABANDONED)
     return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
+
+
+def _repetition(held: Held) -> Settlement:
+    """Settles what was committed before and not settled, because its worker died in between."""
+    if held.again:
+        return Completed(CompletedReason.DUPLICATE)
+    data = held.delivery.envelope.kind is Kind.DATA
+    return Completed(CompletedReason.DELIVERED if data else CompletedReason.SKIPPED)
 
 
 def _abandonment(delivery: Delivery) -> Settlement:

@@ -27,11 +27,15 @@ class CursorRecord(msgspec.Struct, array_like=True):
 
 @dataclass(slots=True)
 class Held:
-    """A delivery that is not settled; `remaining` of its traces are in no finished group yet."""
+    """A delivery that is not settled; `remaining` of its traces are in no finished group yet.
+
+    `again`: it says what another message said that is still held.
+    """
 
     reader: int
     delivery: Delivery
     remaining: int = 1
+    again: bool = False
 
 
 @dataclass(slots=True)
@@ -202,6 +206,7 @@ class OrderedInputs:
         known = slots.by_key.get(key)
         if known is not None:
             if known.delivery.token.message_id != delivery.token.message_id:
+                held.again = True
                 return held
             known.delivery = delivery
             return None
