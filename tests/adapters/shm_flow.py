@@ -28,6 +28,8 @@ from videoflow.backends.outcomes import Known
 from videoflow.clock import RealClock
 
 LABELS = OwnerLabels("flow", "run")
+BOUND = Bounds(16, 1 << 24)
+CREDIT = Bounds(12, 1 << 24)
 SCRIPT = Path(__file__).with_name("shm_worker.py")
 ROOT = SCRIPT.parents[2]
 
@@ -51,8 +53,8 @@ class Settings:
 
     items: int = 60
     payload_bytes: int = 0
-    bound: Bounds = Bounds(16, 1 << 24)
-    credit: Bounds = Bounds(12, 1 << 24)
+    bound: Bounds = BOUND
+    credit: Bounds = CREDIT
     spread: int | None = 8
     capacity: int = 1
     forward: bool = False

@@ -163,7 +163,7 @@ def source(worker: Worker) -> None:
     job = worker.job
     known = worker.messaging.announced(worker.channels[0], deadline=0.0)
     assert isinstance(known, Known)
-    start = max([record.ordinals[0][2][-1][1] for record in known.value if record.ordinals], default=-1)
+    start = max([r.ordinals[0][2][-1][1] for r in known.value if r.ordinals], default=-1)
     for ordinal in range(max(0, start - 3), job["items"]):
         origin = Origin(job["task"], 0, ordinal)
         refs = (worker.put(ordinal, job["bytes"]),) if job["bytes"] else ()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.shm_flow import Flow, Node, Settings
+from videoflow.backends.coverage import IntervalSet, OriginRecord
 from videoflow.backends.outcomes import Known
 from videoflow.clock import RealClock
 
@@ -90,3 +91,67 @@ def test_killed_at_random_nothing_is_lost_or_said_twice(tmp_path: Path, seed: in
         flow.run(between=killing(12, seed, every=0.15))
         assert flow.deaths >= 6
         assert_complete(flow, 200)
+
+
+def closed(records: list[OriginRecord]) -> dict[tuple[str, int], tuple[tuple[int, int], ...]]:
+    found: dict[tuple[str, int], IntervalSet] = {}
+    for record in records:
+        mine = found.setdefault((record.node, record.epoch), IntervalSet())
+        for _, _, intervals in record.ordinals:
+            for first, last in intervals:
+                assert not any(n in mine for n in range(first, last + 1)), "two fates for one item"
+                mine.add(first, last)
+    return {key: numbers.intervals() for key, numbers in found.items()}
+
+
+@pytest.mark.parametrize("kills", [0, 8])
+def test_a_live_reader_gets_the_newest_and_every_loss_is_in_the_ledger(tmp_path: Path, kills: int) -> None:
+    size = 50_000
+    nodes = [
+        Node("source", "source", writes=[True, False], slab_bytes=size * 40),
+        Node("work", "processor", [("source", True, True)], [False], 2, size * 20),
+        Node("sink", "sink", [("source", True, False), ("work", False, False), ("source", False, False)]),
+    ]
+    settings = Settings(items=250, payload_bytes=size, forward=True)
+    with running(nodes, settings, tmp_path) as flow:
+        flow.run(between=killing(kills, 5, every=0.2))
+        assert flow.deaths >= kills // 2
+        whole = {("source", 0): ((0, 249),)}
+        for sub in flow.subscriptions:
+            assert closed(flow.settled(sub.subscription)) == closed(flow.announced(sub.subscription.channel))
+            if sub.subscription.channel.node == "source":
+                assert closed(flow.settled(sub.subscription)) == whole
+        reliable = {ordinal for number, ordinal, _ in flow.seen() if number == 2}
+        assert reliable == set(range(250)), "the live reader cost the reliable one something"
+        assert 249 in {ordinal for number, ordinal, kind in flow.seen() if number == 0 and kind == "data"}
+
+
+BARRIERS = {
+    "source": ["payload.sealed", "shm.appended", "shm.committed", "publish.accepted", "terminator.sent"],
+    "work": [
+        "receive.after",
+        "payload.sealed",
+        "shm.appended",
+        "shm.committed",
+        "publish.accepted",
+        "shm.settled",
+        "settle.sent",
+        "terminator.sent",
+    ],
+    "sink": ["receive.after", "shm.settled", "settle.sent"],
+}
+
+
+@pytest.mark.parametrize("forward", [False, True], ids=["new", "passed-on"])
+@pytest.mark.parametrize("task", BARRIERS)
+def test_killed_at_every_barrier(tmp_path: Path, task: str, forward: bool) -> None:
+    size = 60_000
+    settings = Settings(items=80, payload_bytes=size, forward=forward)
+    with running(chain(1, slab=size * 30), settings, tmp_path) as flow:
+        barriers = [b for b in BARRIERS[task] if not (forward and task == "work" and b == "payload.sealed")]
+        for number, barrier in enumerate(barriers, 1):
+            hit = 1 if barrier == "terminator.sent" else 2 + number % 3
+            flow.faults[task, 0, number] = [{"barrier": barrier, "hit": hit}]
+        flow.run()
+        assert flow.deaths == len(barriers), "a barrier was not hit"
+        assert_complete(flow, 80)

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from videoflow.adapters.shm._layout import JournalPlace, Layout, RingPlace, TaskShape, plan_layout
-from videoflow.adapters.shm._ledger import DELIVERED, Entry, closed_only, decode_entry, fold
+from videoflow.adapters.shm._book import Book
+from videoflow.adapters.shm._layout import Layout, TaskShape, plan_layout
 from videoflow.adapters.shm._links import RECEIVE_BYTES, Peer
-from videoflow.adapters.shm._log import SETTLED, Log, cell, committed, entries
+from videoflow.adapters.shm._log import Log
 from videoflow.adapters.shm._memory import attach, check_budget, make
 from videoflow.adapters.shm._process import Kit
 from videoflow.adapters.shm._status import Progress, channel_status
-from videoflow.backends.coverage import Coverage, OriginRecord
+from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import (
     ChannelId,
     ChannelSpec,
@@ -27,12 +27,11 @@ from videoflow.backends.messaging import (
     SubscriptionSpec,
     SubscriptionStatus,
 )
-from videoflow.backends.outcomes import CleanupObservation, Observation, known
+from videoflow.backends.outcomes import CleanupObservation, Observation, UnknownReason, known, unknown
 from videoflow.clock import Clock
 from videoflow.errors import ContractBroken, UnknownName
 
 _encode = msgspec.msgpack.Encoder().encode
-_PREFIX_STEP = 256
 
 
 class WorkerKit(msgspec.Struct, frozen=True):
@@ -79,10 +78,6 @@ class ShmHost:
         self._by_descriptor: dict[int, Peer] = {}
         self._ended: set[Peer] = set()
         self._started: set[Peer] = set()
-        self._announced: dict[int, Coverage] = {}
-        self._settled: dict[int, Coverage] = {}
-        self._last_cells: dict[Peer, Entry] = {}
-        self._told: dict[tuple[int, str, int], int] = {}
         self._poll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll.register(self._wake, select.EPOLLIN)
@@ -120,6 +115,7 @@ class ShmHost:
             raise
         self._log = Log(attach(self._descriptors[0], write=True))
         self._layout = layout
+        self._book = Book(self._log, layout)
         self._numbers = {place.shape.name: number for number, place in enumerate(layout.tasks)}
         self._progress = [
             Progress(self._log, layout.channels[place.channel], place) for place in layout.subscriptions
@@ -140,7 +136,7 @@ class ShmHost:
             layout, me = self._made(), self._peer(task, slot)
             if me in self._workers:
                 raise ContractBroken(f"replica {slot} of {task} was not said to be dead")
-            self._fold_all()
+            self._take_all()
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             worker = self._workers[me] = _Worker(ours)
             ours.setblocking(False)
@@ -171,10 +167,8 @@ class ShmHost:
             if worker is None:
                 return
             self._forget(worker)
-            self._fold_all()
-            last = self._last_cells.get(dead)
-            if last is not None:
-                self._redo(dead, last)
+            self._take_all()
+            self._book.finish(dead)
             if final:
                 self._ended.add(dead)
             self._tell_siblings(dead)
@@ -182,24 +176,13 @@ class ShmHost:
                 if peer in self._workers:
                     self._send(self._workers[peer], ("gone", *dead, final), [])
 
-    def _redo(self, dead: Peer, last: Entry) -> None:
-        """Writes the cells of the last settlement, which a death may have kept from being written."""
-        layout = self._made()
-        for number, slot, first, count in last.cells:
-            place = layout.subscriptions[number]
-            mask = layout.channels[place.channel].rings[slot].slots - 1
-            for sequence in range(first, first + count):
-                at = place.cells[dead[1]][slot] + (sequence & mask)
-                if self._log.words[at] >> 16 <= sequence:
-                    self._log.words[at] = cell(sequence, 1, SETTLED)
-
     def _tell_siblings(self, dead: Peer) -> None:
         """Tells what the dead announced before its inputs go to others, who would say it again."""
         layout = self._made()
         siblings = [peer for peer in self._workers if peer[0] == dead[0]]
         for number, channel in enumerate(layout.channels):
             if channel.writer == dead[0] and siblings:
-                records = closed_only(self._announced.get(number, Coverage()))
+                records = self._book.closed(number)
                 for peer in siblings:
                     self._send(self._workers[peer], ("closed", number, records), [])
 
@@ -208,32 +191,45 @@ class ShmHost:
     def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
         """Returns the writers' end of the ledger, read from what the writers wrote."""
         with self._lock:
-            self._fold_all()
-            found = self._announced.get(self._channel(channel), Coverage())
-            return known(tuple(found.records()), self._clock.monotonic())
+            number, now = self._channel(channel), self._clock.monotonic()
+            if number < 0:
+                return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
+            self._take_all()
+            return known(tuple(self._book.announced(number)), now)
 
     def settled(
         self, subscription: SubscriptionId, *, deadline: float
     ) -> Observation[tuple[OriginRecord, ...]]:
         """Returns the reader's end of the ledger, read from what the readers wrote."""
         with self._lock:
-            self._fold_all()
-            found = self._settled.get(self._subscription(subscription), Coverage())
-            return known(tuple(found.records()), self._clock.monotonic())
+            number, now = self._subscription(subscription), self._clock.monotonic()
+            if number < 0:
+                return unknown(UnknownReason.MISSING, now, f"{subscription} was not provisioned")
+            self._take_all()
+            return known(tuple(self._book.settled(number)), now)
 
     def observe_subscription(
         self, subscription: SubscriptionId, *, deadline: float
     ) -> Observation[SubscriptionStatus]:
         """Returns how far a subscription has come."""
         with self._lock:
-            status = self._progress[self._subscription(subscription)].status()
-            return known(status, self._clock.monotonic())
+            number, now = self._subscription(subscription), self._clock.monotonic()
+            if number < 0:
+                return unknown(UnknownReason.MISSING, now, f"{subscription} was not provisioned")
+            self._take_all()
+            status = self._progress[number].status()
+            return known(msgspec.structs.replace(status, evicted=self._book.dropped(number)), now)
 
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
         """Returns what a channel holds."""
         with self._lock:
-            place = self._made().channels[self._channel(channel)]
-            return known(channel_status(self._log, place), self._clock.monotonic())
+            number, now = self._channel(channel), self._clock.monotonic()
+            if number < 0:
+                return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
+            layout = self._made()
+            place = layout.channels[number]
+            readers = [layout.subscriptions[n] for n in place.subscriptions]
+            return known(channel_status(self._log, place, readers), now)
 
     def close(self) -> CleanupObservation:
         """Closes everything here; the memory goes with the last process that holds it."""
@@ -258,48 +254,14 @@ class ShmHost:
             os.close(descriptor)
         self._descriptors.clear()
 
-    # The ledger -------------------------------------------------------------------------------
-
-    def _fold_all(self) -> None:
-        layout = self._made()
-        for number, task in enumerate(layout.tasks):
-            for slot, place in enumerate(task.replicas):
-                head = self._log.words[place.commit]
-                for entry in self._taken(place.journal, head):
-                    fold(self._settled, entry.rows)
-                    self._last_cells[number, slot] = entry
-        for number, channel in enumerate(layout.channels):
-            for ring in channel.rings:
-                self._fold_ring(ring)
-            if len(channel.rings) > 1:
-                self._tell_prefixes(number)
-
-    def _fold_ring(self, ring: RingPlace) -> None:
-        for entry in self._taken(ring.journal, committed(self._log, ring)[1]):
-            fold(self._announced, entry.rows)
-            fold(self._settled, entry.dropped)
-
-    def _taken(self, place: JournalPlace, head: int) -> list[Entry]:
-        found = [decode_entry(data) for data in entries(self._log, place, head)]
-        self._log.words[place.folded] = head
-        return found
-
-    def _tell_prefixes(self, number: int) -> None:
-        """Tells the writers of a channel what is closed over all of them, so that each keeps little."""
-        coverage = self._announced.get(number)
-        if coverage is None:
-            return
-        for (node, epoch), found in coverage.origins.items():
-            prefix = found.closed.closed_prefix()
-            if prefix - self._told.get((number, node, epoch), 0) < _PREFIX_STEP:
-                continue
-            self._told[number, node, epoch] = prefix
-            bare = Coverage()
-            bare.close_intervals(node, epoch, ((0, prefix - 1),), DELIVERED)
+    def _take_all(self) -> None:
+        """Takes ledger entries, and tells writers what they need of it."""
+        self._book.take()
+        for number, records in self._book.prefixes():
             writer = self._made().channels[number].writer
             for peer, worker in self._workers.items():
                 if peer[0] == writer:
-                    self._send(worker, ("closed", number, bare.records()), [])
+                    self._send(worker, ("closed", number, records), [])
 
     # Sockets ----------------------------------------------------------------------------------
 
@@ -325,7 +287,7 @@ class ShmHost:
             data = b""
         self.socket_bytes += len(data)
         if data:
-            self._fold_all()
+            self._take_all()
             self._send(worker, ("folded",), [])
         else:  # it is dead, or about to be; who waits for the process says so
             self._by_descriptor.pop(worker.control.fileno(), None)
@@ -372,8 +334,8 @@ class ShmHost:
             task=me[0],
             slot=me[1],
             incarnation=incarnation,
-            announced={n: closed_only(self._announced[n]) for n in channels if n in self._announced},
-            settled={n: closed_only(self._settled[n]) for n in subscriptions if n in self._settled},
+            announced={n: self._book.closed(n) for n in channels},
+            settled={n: self._book.cursors(n) for n in subscriptions},
             ended=sorted(self._ended),
             started=sorted(self._started - {me}),
         )
@@ -403,13 +365,13 @@ class ShmHost:
         for number, place in enumerate(self._made().channels):
             if place.spec.channel == channel:
                 return number
-        raise UnknownName(f"channel {channel} was not provisioned")
+        return -1
 
     def _subscription(self, subscription: SubscriptionId) -> int:
         for number, place in enumerate(self._made().subscriptions):
             if place.spec.subscription == subscription:
                 return number
-        raise UnknownName(f"subscription {subscription} was not provisioned")
+        return -1
 
 
 def _close(ends: Iterable[socket.socket]) -> None:

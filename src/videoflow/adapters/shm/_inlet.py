@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import msgspec
 
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import buried_fate, cause_of
+from videoflow.adapters.shm._ledger import cause_code, cause_of
 from videoflow.adapters.shm._links import Op, Peer, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, read_record
 from videoflow.adapters.shm._outlet import KINDS, ProcessParts
 from videoflow.adapters.shm._slab import Slot, slot_of
 from videoflow.adapters.shm._status import Progress
-from videoflow.backends.coverage import Cause, Fate, IntervalSet
+from videoflow.backends.coverage import Cause, IntervalSet
 from videoflow.backends.messaging import (
     Delivery,
     DeliveryToken,
@@ -34,17 +34,17 @@ class Held:
         size: Its cost in credit, -1 for none.
         slots: The payload slots that it needs.
         sequences: The records that it stands for: one, or a run of tombstones.
-        buried: The fate of a tombstone, else None.
+        cause: Code of a tombstone's cause, else 0.
     """
 
-    __slots__ = ("buried", "delivery", "sequences", "size", "slots")
+    __slots__ = ("cause", "delivery", "sequences", "size", "slots")
 
-    def __init__(self, delivery: Delivery, size: int, sequences: list[int], buried: Fate | None) -> None:
+    def __init__(self, delivery: Delivery, size: int, sequences: list[int], cause: int) -> None:
         self.delivery = delivery
         self.size = size
         self.slots: tuple[Slot, ...] = ()
         self.sequences = sequences
-        self.buried = buried
+        self.cause = cause
 
 
 class Inlet:
@@ -94,8 +94,7 @@ class Inlet:
         self._floors = [self._words[ring.tail] for ring in self.rings]
         self._cursors = list(self._floors)
         self._progress = Progress(process.log, *place)
-        self.moved = True
-        self.news = True
+        self.moved = self.news = any(self._words[ring.end] for ring in self.rings)
 
     # What writers say -------------------------------------------------------------------------
 
@@ -178,7 +177,7 @@ class Inlet:
     def read(self, after: Mapping[int, int], limit: int) -> list[Delivery]:
         """Returns what is unsettled after these positions, held or not, in the order of each slot."""
         slots = range(len(self.rings))
-        at = [max(after.get(slot, -1) + 1, self._floor(slot)) for slot in slots]
+        at = [max(min(after.get(n, -1) + 1, self._cursors[n]), self._floor(n)) for n in slots]
         found: list[Delivery] = []
         while len(found) < limit:
             best, earliest = -1, 0.0
@@ -203,7 +202,7 @@ class Inlet:
                     break
                 found.append(self._lease(best, at[best], self._next_count(best, at[best])))
             at[best] += 1
-        self._cursors = at
+        self._cursors = list(map(max, self._cursors, at))
         return found
 
     def _again(self, limit: int) -> list[Delivery]:
@@ -225,7 +224,7 @@ class Inlet:
             return self._buried(slot, [sequence], count, arrived, tombstone([envelope], Cause.EXPIRED))
         self._words[self.cells[slot] + (sequence & self._masks[slot])] = cell(sequence, count, RECEIVED)
         delivery = Delivery(self._token(slot, sequence, count), envelope, arrived)
-        held = Held(delivery, size if kind == _DATA else -1, [sequence], None)
+        held = Held(delivery, size if kind == _DATA else -1, [sequence], 0)
         if envelope.payloads:
             held.slots = tuple(map(slot_of, envelope.payloads))
             for payload in held.slots:
@@ -241,7 +240,8 @@ class Inlet:
         queue, channel = self._given[slot], self.channel.spec.channel
         data, _, arrived, _ = read_record(self._process.log, self.rings[slot], sequence)
         run, sequences = [decode_envelope(data, channel)], [sequence]
-        while queue and queue[0][1:] == (count, cause) and queue[0][0] == sequences[-1] + 1:
+        alike = (count, cause) if cause == _DROPPED else None
+        while queue and queue[0][1:] == alike and queue[0][0] == sequences[-1] + 1:
             data, _, _, _ = read_record(self._process.log, self.rings[slot], queue[0][0])
             envelope = decode_envelope(data, channel)
             if run[0].path or envelope.path or envelope.origin[:2] != run[0].origin[:2]:
@@ -258,8 +258,8 @@ class Inlet:
             self._words[at] = cell(sequence, count, RECEIVED)
         self._evicted += len(sequences)
         delivery = Delivery(self._token(slot, sequences[-1], count), envelope, arrived)
-        fate = buried_fate(envelope.cause or Cause.DROPPED)
-        self.held[slot, sequences[-1]] = Held(delivery, -1, sequences, fate)
+        cause = cause_code(envelope.cause or Cause.DROPPED)
+        self.held[slot, sequences[-1]] = Held(delivery, -1, sequences, cause)
         return delivery
 
     def _token(self, slot: int, sequence: int, count: int) -> DeliveryToken:
@@ -275,7 +275,7 @@ class Inlet:
         return held
 
     def handed_back(self, place: Place) -> list[int]:
-        """Takes a lease back as if it had not been received; returns its records."""
+        """Takes a lease back as if it had not been received; returns the records that go to the writer."""
         slot = place[0]
         held = self.let_go(place)
         for payload in held.slots:
@@ -284,6 +284,13 @@ class Inlet:
             at = self.cells[slot] + (sequence & self._masks[slot])
             self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)
         self._cursors[slot] = min(self._cursors[slot], held.sequences[0])
+        if not self.place.given:
+            return []
+        if len(self.place.cells) == 1:  # there is no other replica
+            count, cause = held.delivery.token.transport_count, held.cause
+            self._given[slot].extend((sequence, count, cause) for sequence in held.sequences)
+            self._given[slot] = deque(sorted(self._given[slot]))
+            return []
         return held.sequences
 
     def delay(self, place: Place, seconds: float) -> None:
@@ -343,6 +350,7 @@ class Inlet:
 
 
 _DATA = KINDS.index(Kind.DATA)
+_DROPPED = cause_code(Cause.DROPPED)
 
 
 def tombstone(run: list[Envelope], cause: Cause) -> Envelope:

@@ -175,6 +175,15 @@ def settled_fate(envelope: Envelope, settlement: Completed | Terminal) -> Fate |
     return announced
 
 
+def dropped_in(coverage: Coverage) -> int:
+    """Returns how many items were evicted or expired."""
+    number = 0
+    for found in coverage.origins.values():
+        number += sum(len(s) for fate, s in found.fates.items() if fate.kind is FateKind.DROPPED)
+        number += sum(n for fate, n in found.deep_items.items() if fate.kind is FateKind.DROPPED)
+    return number
+
+
 def closed_only(coverage: Coverage) -> list[OriginRecord]:
     """Returns what is closed, whatever the fate: bounded, where fates grow with a run."""
     records = []

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from videoflow.adapters.shm._feeds import Feed, GivenFeed, LiveFeed, Record
+from videoflow.adapters.shm._feeds import Feed, Record
+from videoflow.adapters.shm._given import GivenFeed
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
 from videoflow.adapters.shm._ledger import DELIVERED, Rows, announced_fate, close
 from videoflow.adapters.shm._links import Hub, Op, Peer
+from videoflow.adapters.shm._live import LiveFeed
 from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
 from videoflow.adapters.shm._slab import Holds, Slot, slot_of
 from videoflow.backends.coverage import Coverage

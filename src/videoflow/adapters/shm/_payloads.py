@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from videoflow.adapters.shm._process import Process
-from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.adapters.shm._slab import STORE, Slot, slot_of
 from videoflow.backends.capabilities import PayloadCapabilities
 from videoflow.backends.outcomes import Observation, SettleConfirmed, known
 from videoflow.backends.payload import (
@@ -26,7 +26,6 @@ from videoflow.backends.payload import (
 from videoflow.errors import ContractBroken, MemoryShort, ValueRefused
 from videoflow.faults import reach
 
-_STORE = "shm"
 _INTENT = "intent"
 _FOREVER = float("inf")
 
@@ -146,7 +145,7 @@ class ShmPayloads(PayloadStore):
         """Returns what a slab guarantees."""
         now = self._process.clock.monotonic()
         return PayloadCapabilities(
-            adapter=_STORE,
+            adapter=STORE,
             durable=known(False, now),
             evictable=known(False, now),
             persistent_volume=known(False, now),
@@ -200,8 +199,6 @@ class ShmPayloads(PayloadStore):
         self, ref: PayloadRef, *, deadline: float
     ) -> PayloadBytes | TransientFailure | Missing | Corrupt:
         """Returns a view, pinned until it is closed or collected; of what this process holds only."""
-        if ref.store != _STORE:
-            return Missing(f"it lies in the store {ref.store!r}")
         slot = slot_of(ref)
         with self._process.lock:
             self._process.sweep()
@@ -258,7 +255,7 @@ class ShmPayloads(PayloadStore):
         with self._process.lock:
             self._process.sweep()
             refs = [
-                PayloadRef(_STORE, f"{slab}:{offset}", size, "", generation)
+                PayloadRef(STORE, f"{slab}:{offset}", size, "", generation)
                 for slab, offset, generation, size in self._process.holds.counts
                 if slab == self._own
             ]
@@ -288,7 +285,7 @@ class ShmPayloads(PayloadStore):
         self, offset: int, size_bytes: int, content_id: str, contract: RetentionContract
     ) -> PendingPayload:
         key = f"{self._own}:{offset}"
-        ref = PayloadRef(_STORE, key, size_bytes, "", next(self._numbers), content_id)
+        ref = PayloadRef(STORE, key, size_bytes, "", next(self._numbers), content_id)
         names = contract.obligations or (_INTENT,)
         for name in names:
             self._claims.make(slot_of(ref), name, new=True)

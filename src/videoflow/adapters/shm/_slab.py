@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from videoflow.backends.payload import PayloadRef
 
+STORE = "shm"
 SMALLEST_BYTES = 4096
 
 Replica = tuple[int, int]  # task, slot
@@ -15,8 +16,10 @@ Slot = tuple[int, int, int, int]  # slab, offset, generation, size in bytes
 
 
 def slot_of(ref: PayloadRef) -> Slot:
-    """Returns the slot that a reference names."""
+    """Returns the slot that a reference names; one that nobody can hold where it is none of ours."""
     slab, _, offset = ref.key.partition(":")
+    if ref.store != STORE or not (slab.isdigit() and offset.isdigit()):
+        return -1, 0, 0, 0
     return int(slab), int(offset), ref.generation, ref.size_bytes
 
 
@@ -130,6 +133,8 @@ class Holds:
     def take(self, slot: Slot) -> bool:
         """Needs a slot once more; False where it is one of the own slab that went to something else."""
         count = self.counts.get(slot, 0)
+        if slot[0] < 0:
+            return False
         if count == 0 and slot[0] == self._own and not self._slab.claim(slot[1], slot[3]):
             return False
         self.counts[slot] = count + 1

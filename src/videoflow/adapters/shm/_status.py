@@ -1,7 +1,11 @@
 """How far a subscription and a channel have come, read from the words that different processes write."""
 
+from collections.abc import Sequence
+
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._ledger import cause_code
 from videoflow.adapters.shm._log import RECEIVED, Log, is_settled, read_record
+from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import ChannelStatus, Kind, SubscriptionStatus
 
 KINDS = tuple(Kind)
@@ -37,13 +41,13 @@ class Progress:
         drained = finished
         available, leased, evicted = mine or (0, 0, 0)
         if mine is None or (ended and not finished):
-            pending = [
-                self._state(slot, at) for slot in slots for at in range(self._floors[slot], heads[slot])
-            ]
+            places = [(slot, at) for slot in slots for at in range(self._floors[slot], heads[slot])]
+            pending = [self._state(slot, at) for slot, at in places]
             drained = ended and all(handed or settled for handed, settled in pending)
             if mine is None:
                 leased = sum(handed and not settled for handed, settled in pending)
                 available = sum(not handed and not settled for handed, settled in pending)
+                available -= self._run_on(places)
         return SubscriptionStatus(
             available=available,
             leased=leased,
@@ -55,22 +59,42 @@ class Progress:
             evicted=evicted,
         )
 
+    def _run_on(self, places: list[tuple[int, int]]) -> int:
+        """Returns how many tombstones will be told together with the one before."""
+        if self._place.live is None:
+            return 0
+        cause = cause_code(Cause.DROPPED)
+        tombs = set()
+        for slot, at in places:
+            word = self._words[self._place.assignments[slot] + (at & (self._rings[slot].slots - 1))]
+            if word >> 24 == at and word >> 16 & 255 == cause and not any(self._state(slot, at)):
+                tombs.add((slot, at))
+        return sum((slot, at - 1) in tombs for slot, at in tombs)
+
+    def settled(self, slot: int, sequence: int) -> bool:
+        """Returns whether a record is settled."""
+        return self._state(slot, sequence)[1]
+
     def _state(self, slot: int, sequence: int) -> tuple[bool, bool]:
         """Returns whether a record is handed out, and whether it is settled."""
-        at, replica = sequence & (self._rings[slot].slots - 1), 0
+        at, replica, count = sequence & (self._rings[slot].slots - 1), 0, -1
         if self._place.given:
             word = self._words[self._place.assignments[slot] + at]
             if word >> 24 != sequence:
                 return False, word >> 24 > sequence
-            replica = (word & 255) - 1
+            replica, count = (word & 255) - 1, word >> 8 & 255
             if replica < 0:
                 return False, False
         word = self._words[self._place.cells[replica][slot] + at]
-        return word >> 16 == sequence and word & 255 == RECEIVED, is_settled(word, sequence)
+        handed = word >> 16 == sequence and word & 255 == RECEIVED
+        # The cell of a dead incarnation stays until the next one takes the record, counted anew.
+        handed = handed and count in (-1, word >> 8 & 255)
+        return handed, is_settled(word, sequence)
 
 
-def channel_status(log: Log, channel: ChannelPlace) -> ChannelStatus:
-    """Returns what a channel holds; `items` counts records that are still needed."""
+def channel_status(log: Log, channel: ChannelPlace, readers: Sequence[SubscriptionPlace]) -> ChannelStatus:
+    """Returns what a channel holds; `items` counts what a reliable one of its readers has not settled."""
+    required = [Progress(log, channel, place) for place in readers if place.live is None]
     words = log.words
     first: dict[int, int | None] = {}
     last, ends = {}, {}
@@ -81,7 +105,7 @@ def channel_status(log: Log, channel: ChannelPlace) -> ChannelStatus:
         last[slot] = head - 1
         for sequence in range(tail, head):
             _, kind, _, size = read_record(log, ring, sequence)
-            if KINDS[kind] is Kind.DATA:
+            if KINDS[kind] is Kind.DATA and not all(p.settled(slot, sequence) for p in required):
                 items += 1
                 size_bytes += size
         if end:

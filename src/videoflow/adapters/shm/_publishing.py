@@ -1,0 +1,121 @@
+"""How a worker process publishes."""
+
+from collections.abc import Hashable, Sequence
+
+from videoflow.adapters.shm._outlet import Handle, Outlet, Statement, check_group
+from videoflow.adapters.shm._payloads import Claims
+from videoflow.adapters.shm._process import Process
+from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.backends.messaging import ChannelId, Envelope, Kind, Publisher
+from videoflow.backends.outcomes import Accepted, PublicationOutcome
+from videoflow.errors import ContractBroken, UnknownName
+
+
+class ShmPublisher(Publisher):
+    """Appends to the rings of one process.
+
+    Args:
+        process: The process's part of the log.
+        claims: Of its payloads, which end when a publication is accepted.
+    """
+
+    def __init__(self, process: Process, claims: Claims) -> None:
+        self._process = process
+        self._claims = claims
+        self._outlets = {outlet.channel: outlet for outlet in process.outlets.values()}
+
+    def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
+        """Appends what has room now, in order, and queues the rest; one handle per envelope."""
+        handles = [Handle(envelope) for envelope in envelopes]
+        groups: dict[tuple[ChannelId, str], list[Handle]] = {}
+        for handle in handles:
+            groups.setdefault((handle.envelope.channel, handle.envelope.input_id), []).append(handle)
+        with self._process.lock:
+            touched = {channel: self._outlet(channel) for channel, _ in groups}
+            for group in groups.values():
+                if len(group) > 1:
+                    check_group([handle.envelope for handle in group])
+            self._hold(handles)
+            for (channel, _), group in groups.items():
+                touched[channel].publish(Statement(group, deadline))
+            for outlet in touched.values():
+                outlet.commit()
+            self._conclude(handles)
+            self._process.hub.flush()
+        return handles
+
+    def outcomes(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[PublicationOutcome]:
+        """Returns one outcome each, waiting for room until the deadline."""
+        waiting = [handle for handle in handles if isinstance(handle, Handle)]
+        if len(waiting) != len(handles):
+            raise ContractBroken("a handle of something else was asked for its outcome")
+        while any(handle.outcome is None for handle in waiting):
+            with self._process.lock:
+                self._process.service()
+                self._retry()
+                if self._process.clock.monotonic() >= deadline:
+                    unsent = {handle for handle in waiting if handle.outcome is None}
+                    for outlet in self._outlets.values():
+                        outlet.withdraw(unsent)
+                if all(handle.outcome is not None for handle in waiting):
+                    break
+            self._process.wait(min([deadline, *self._queue_deadlines()]))
+        with self._process.lock:
+            self._conclude(waiting)
+        return [handle.outcome for handle in waiting if handle.outcome is not None]
+
+    def terminate(
+        self, channel: ChannelId, slot: int, epoch: int, kind: Kind, *, deadline: float
+    ) -> Sequence[PublicationOutcome]:
+        """Stamps the end of this process's slot."""
+        with self._process.lock:
+            outlet = self._outlet(channel)
+            if slot != outlet.slot or kind not in (Kind.END, Kind.ABORT):
+                raise ContractBroken(f"slot {slot} of {channel} cannot be ended here with {kind}")
+            outlet.retry()
+            outcome = outlet.terminate(epoch, kind)
+            self._process.hub.flush()
+            return [outcome]
+
+    def _retry(self) -> None:
+        for outlet in self._outlets.values():
+            if outlet.queue:
+                outlet.retry()
+
+    def _queue_deadlines(self) -> list[float]:
+        return [outlet.queue[0].deadline + 1e-3 for outlet in self._outlets.values() if outlet.queue]
+
+    def _hold(self, handles: Sequence[Handle]) -> None:
+        """Holds what publications refer to until they are definite, so that none of it goes between two."""
+        holds = self._process.holds
+        taken: list[Slot] = []
+        for handle in handles:
+            slots = tuple(map(slot_of, handle.envelope.payloads))
+            for slot in slots:
+                # A new incarnation publishes an outbox before anything else, and its slots still lie there.
+                here = slot in holds.counts or self._process.kit.incarnation > 1
+                if not here or not holds.take(slot):
+                    for other in taken:
+                        holds.drop(other)
+                    raise UnknownName(
+                        f"an envelope of {handle.envelope.channel} names a payload that is gone"
+                    )
+                taken.append(slot)
+            handle.slots = slots
+
+    def _conclude(self, handles: Sequence[Handle]) -> None:
+        """Lets go what a definite publication held: the log holds it now, or nobody."""
+        for handle in handles:
+            if handle.outcome is None or not handle.slots:
+                continue
+            for slot in handle.slots:
+                if isinstance(handle.outcome, Accepted):
+                    self._claims.accepted(slot, handle.envelope.publication_id)
+                self._process.holds.drop(slot)
+            handle.slots = ()
+
+    def _outlet(self, channel: ChannelId) -> Outlet:
+        outlet = self._outlets.get(channel)
+        if outlet is None:
+            raise UnknownName(f"this process does not write channel {channel}")
+        return outlet

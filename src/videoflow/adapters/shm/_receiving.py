@@ -1,0 +1,267 @@
+"""How a worker process receives and settles."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from videoflow.adapters.shm._inlet import Held, Inlet, Place
+from videoflow.adapters.shm._ledger import Rows, buried_fate, cause_of, settled_fate
+from videoflow.adapters.shm._links import Op, pairs_of
+from videoflow.adapters.shm._log import SETTLED, cell, encode
+from videoflow.adapters.shm._process import Process
+from videoflow.adapters.shm._slab import Slot
+from videoflow.backends.messaging import (
+    Acquired,
+    Delivery,
+    DeliveryToken,
+    Receiver,
+    Retry,
+    Settlement,
+    SubscriptionId,
+    SubscriptionKind,
+    Terminal,
+)
+from videoflow.backends.outcomes import (
+    Observation,
+    SettleConfirmed,
+    SettlementOutcome,
+    SettleStale,
+    SettleUnknown,
+    UnknownReason,
+    known,
+    unknown,
+)
+from videoflow.clock import Waitable
+from videoflow.errors import ContractBroken, StaleAuthority, UnknownName
+from videoflow.faults import reach
+
+SETTLED_AT_ONCE = 1024
+
+
+class ShmReceiver(Receiver):
+    """Leases and settles for one process; up to 1 024 tokens of a settle call are all or none.
+
+    Args:
+        process: The process's part of the log.
+        owner: Worker id and incarnation.
+    """
+
+    def __init__(self, process: Process, owner: str) -> None:
+        self._process = process
+        self.owner = owner
+        self._inlets = {inlet.subscription: inlet for inlet in process.inlets.values()}
+        self._interrupted = False
+
+    def receive(
+        self,
+        subscription: SubscriptionId,
+        *,
+        deadline: float,
+        max_items: int | None = None,
+        after: Mapping[int, int] | None = None,
+    ) -> Sequence[Delivery]:
+        """Leases what there is; waits for the first until the deadline, or until the status moves on."""
+        inlet = self._inlet(subscription)
+        limit = max_items or inlet.spec.credit.items
+        exclusive = subscription.kind is SubscriptionKind.EXCLUSIVE
+        if exclusive and after is None:
+            raise ContractBroken(f"{subscription} is exclusive: its reader names the position that it has")
+        while True:
+            with self._process.lock:
+                self._process.service()
+                walked = exclusive and not inlet.live and after is not None
+                found = inlet.read(after, limit) if walked and after is not None else inlet.take(after, limit)
+                if not found:
+                    inlet.ask(limit)
+                    self._process.hub.flush()
+                interrupted, self._interrupted = self._interrupted or inlet.news, False
+                inlet.news = False
+            if found or interrupted or self._process.clock.monotonic() >= deadline:
+                return found
+            self._process.wait(min(deadline, inlet.due()))
+
+    def waitable(self, subscription: SubscriptionId) -> Waitable:
+        """Returns what becomes ready when `receive` would return something, or the status moves on."""
+        return _InletReady(self._process, self._inlet(subscription))
+
+    def renew(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> Sequence[bool]:
+        """Returns which tokens are live: a lease ends with its process only."""
+        with self._process.lock:
+            return [self._held(token) is not None for token in tokens]
+
+    def hand_back(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> None:
+        """Returns what was not started."""
+        with self._process.lock:
+            back: dict[tuple[int, int], list[int]] = {}
+            for token in tokens:
+                inlet = self._inlet(token.subscription)
+                if self._held(token) is None:
+                    continue
+                sequences = inlet.handed_back(token.position)
+                if sequences:
+                    back.setdefault((inlet.number, token.position[0]), []).extend(sequences)
+            for (number, slot), sequences in back.items():
+                peer = self._process.inlets[number].peers[slot]
+                self._process.hub.queue(peer, (Op.BACK, number, pairs_of(sorted(sequences))))
+            self._process.service()
+
+    def begin_settle(
+        self, settlements: Sequence[tuple[DeliveryToken, Settlement]], *, deadline: float
+    ) -> Sequence[Hashable]:
+        """Settles at once; the handles are the outcomes."""
+        outcomes: list[Hashable] = []
+        with self._process.lock:
+            for start in range(0, len(settlements), SETTLED_AT_ONCE):
+                outcomes += self._settle(settlements[start : start + SETTLED_AT_ONCE])
+            self._process.sweep()
+            self._process.hub.flush()
+        return outcomes
+
+    def settlements(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[SettlementOutcome]:
+        """Returns the outcomes, which are definite."""
+        definite = (SettleConfirmed, SettleUnknown, SettleStale)
+        return [handle for handle in handles if isinstance(handle, definite)]
+
+    def acquire(self, subscription: SubscriptionId, epoch: int, *, deadline: float) -> Observation[Acquired]:
+        """Becomes the owner; the settled coverage is what the supervisor knew when this process started."""
+        process = self._process
+        if subscription.kind is not SubscriptionKind.EXCLUSIVE:
+            raise ContractBroken(f"{subscription} is competing and has no owner")
+        inlet = self._inlets.get(subscription)
+        if inlet is None:
+            return unknown(UnknownReason.MISSING, process.clock.monotonic(), "nobody here reads it")
+        with process.lock:
+            word = inlet.place.epochs[process.me[1]]
+            if epoch < process.log.words[word]:
+                raise StaleAuthority(f"epoch {epoch} of {subscription} has been replaced")
+            process.log.words[word] = epoch
+            settled = tuple(process.kit.settled.get(inlet.number, ()))
+            return known(Acquired(inlet.acquired(), settled), process.clock.monotonic())
+
+    def interrupt(self) -> None:
+        """Wakes a blocked receive."""
+        self._interrupted = True
+        self._process.wake()
+
+    def _settle(self, settlements: Sequence[tuple[DeliveryToken, Settlement]]) -> list[SettlementOutcome]:
+        for token, settlement in settlements:
+            _check(token, settlement)
+        outcomes = [self._judge(token) for token, _ in settlements]
+        if any(isinstance(outcome, SettleStale) for outcome in outcomes):
+            return [_alone(outcome) for outcome in outcomes]
+        rows = Rows()
+        places: dict[tuple[int, int], list[int]] = {}
+        for token, settlement in settlements:
+            inlet = self._inlet(token.subscription)
+            held = self._held(token)
+            if held is None:
+                continue
+            if isinstance(settlement, Retry):
+                inlet.delay(token.position, settlement.delay_seconds)
+                continue
+            slot, sequence = token.position
+            mine = places.setdefault((inlet.number, slot), [])
+            if sequence in mine:
+                continue
+            mine.append(sequence)
+            envelope = held.delivery.envelope
+            buried = buried_fate(cause_of(held.cause)) if held.cause else None
+            fate = buried or settled_fate(envelope, settlement)
+            if fate is not None:
+                rows.add(inlet.number, envelope, fate)
+        if places:
+            self._commit(rows, places)
+        return outcomes
+
+    def _commit(self, rows: Rows, places: dict[tuple[int, int], list[int]]) -> None:
+        process = self._process
+        done = {}
+        for (number, slot), sequences in places.items():
+            leases = process.inlets[number].held
+            done[number, slot] = pairs_of(sorted(n for s in sequences for n in leases[slot, s].sequences))
+        cells = [
+            (number, slot, pairs[at], pairs[at + 1])
+            for (number, slot), pairs in done.items()
+            for at in range(0, len(pairs), 2)
+        ]
+        entry = encode((rows.take(), cells))
+        process.room_in(process.journal, len(entry))
+        process.journal.append(entry)
+        process.log.words[process.place.commit] = process.journal.head
+        reach("shm.settled")
+        for (number, slot), sequences in places.items():
+            inlet = process.inlets[number]
+            kept: list[Slot] = []
+            for sequence in sequences:
+                held = inlet.held[slot, sequence]
+                for one in held.sequences:
+                    at = inlet.cells[slot] + (one & (inlet.rings[slot].slots - 1))
+                    count = held.delivery.token.transport_count
+                    process.log.words[at] = cell(one, count, SETTLED)
+                kept += self._let_go(inlet, (slot, sequence))
+            peer = inlet.peers[slot]
+            process.hub.queue(peer, (Op.DONE, number, done[number, slot], kept))
+            if inlet.place.stamps[0]:
+                for other in inlet.peers:
+                    if other != peer:
+                        process.hub.queue(other, (Op.POKE, number))
+
+    def _let_go(self, inlet: Inlet, place: Place) -> list[Slot]:
+        holds = self._process.holds
+        slots = inlet.let_go(place).slots
+        for slot in slots:
+            holds.drop(slot)
+        peer = inlet.peers[place[0]]
+        return [slot for slot in set(slots) if holds.keep(peer, slot)]
+
+    def _held(self, token: DeliveryToken) -> Held | None:
+        inlet = self._inlet(token.subscription)
+        held = inlet.held.get(token.position)
+        if held is None:
+            return None
+        mine = held.delivery.token
+        live = (mine.generation, mine.transport_count) == (token.generation, token.transport_count)
+        return held if live else None
+
+    def _judge(self, token: DeliveryToken) -> SettlementOutcome:
+        inlet = self._inlet(token.subscription)
+        if self._held(token) is not None or inlet.is_settled(token.position):
+            return SettleConfirmed(token, f"{self.owner}/{token.message_id}")
+        return SettleStale(token, token.transport_count, inlet.generation)
+
+    def _inlet(self, subscription: SubscriptionId) -> Inlet:
+        inlet = self._inlets.get(subscription)
+        if inlet is None:
+            raise UnknownName(f"this process does not read {subscription}")
+        return inlet
+
+
+class _InletReady:
+    """Becomes ready as its inlet does."""
+
+    def __init__(self, process: Process, inlet: Inlet) -> None:
+        self._process = process
+        self._inlet = inlet
+
+    def ready(self) -> bool:
+        with self._process.lock:
+            came = self._process.service()
+            ready = self._inlet.ready()
+            if came and not ready:
+                self._process.wake()  # what came may be for another inlet, which was asked before this one
+            return ready
+
+    def fileno(self) -> int | None:
+        return self._process.hub.fileno()
+
+
+def _check(token: DeliveryToken, settlement: Settlement) -> None:
+    if isinstance(settlement, Retry) and token.subscription.kind is SubscriptionKind.EXCLUSIVE:
+        raise ContractBroken(f"{token.subscription} is exclusive: a retry would change its order")
+    if isinstance(settlement, Terminal) and not settlement.record_ref:
+        raise ContractBroken("a terminal settlement names no durable record")
+
+
+def _alone(outcome: SettlementOutcome) -> SettlementOutcome:
+    """What is said of a token whose fellow is stale."""
+    if isinstance(outcome, SettleConfirmed):
+        return SettleUnknown(outcome.token, UnknownReason.MISSING)
+    return outcome
