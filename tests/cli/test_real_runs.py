@@ -13,7 +13,7 @@ import pytest
 
 import videoflow as vf
 from tests.cli.helpers import command
-from videoflow.engines.run_folder import RunFolder, RunState, list_runs
+from videoflow.engines.run_folder import RunFolder, RunState, claim_outputs, list_runs
 from videoflow.graph.report import RunReport, Verdict
 from videoflow.nodes import Collect, SyntheticScene
 from videoflow.planner.plan import Plan
@@ -181,3 +181,30 @@ def test_what_a_source_expects_is_known_while_it_runs(engine: str) -> None:
     status = handle.status()
     assert handle.wait().verdict is Verdict.COMPLETE
     assert {node.node: node.expected for node in status.nodes}["scene"] == 7
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_runs_never_write_one_path(
+    engine: str, tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command(capfd, "init")
+    with claim_outputs([tmp_path / "brightness.jsonl"], "01K1BBBBBBBBBBBBBBBBBBBBBB"):
+        ending = command(capfd, "run-local", "flow.py", "--engine", engine)
+    assert ending.status == 2
+    assert "brightness.jsonl is being written by run 01K1BBBBBBBBBBBBBBBBBBBBBB" in ending.err
+    assert list_runs() == []
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == [
+        "flow.py",
+        "home",
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_without_a_place_for_its_folder_does_not_start(engine: str, home: Path, capfd: Capture) -> None:
+    home.write_text("not a folder")
+    ending = command(capfd, "run-local", FLOW, "--engine", engine)
+    assert ending.status == 3
+    assert ending.err.startswith("error VF-OUTPUT  the run folder cannot be made\n")
+    assert "VIDEOFLOW_HOME" in ending.err
+    assert home.read_text() == "not a folder"
