@@ -169,7 +169,7 @@ def threads_facts(
         payload=PAYLOAD,
         runtime=RUNTIME,
         memory_budget_bytes=budget,
-        available_bytes=available or known(max(budget, 64 * GIB), 0.0),
+        available_bytes=known(max(budget, 64 * GIB), 0.0) if available is None else available,
         max_item_bytes=sizes or {},
         cpus=cpus,
         fuse=fuse,

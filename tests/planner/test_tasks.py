@@ -1,0 +1,313 @@
+"""How nodes become tasks: labels, ways of taking inputs, commit orders, and what is refused."""
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.planner.building import MESSAGING, Graph, threads_facts
+from videoflow.errors import FlowInvalid, IncompatibleProfile, NotYet
+from videoflow.graph.spec import BatchSpec, LatestSpec
+from videoflow.planner import plan_flow
+from videoflow.planner.plan import CommitOrder, InputMode, Plan, Transport
+
+
+def planned(graph: Graph, **facts: Any) -> Plan:
+    return plan_flow(graph.spec(), threads_facts(**facts))
+
+
+def problems(graph: Graph, **facts: Any) -> list[tuple[str, str]]:
+    with pytest.raises(FlowInvalid) as caught:
+        planned(graph, **facts)
+    return [(problem.node, problem.cause) for problem in caught.value.problems]
+
+
+def test_each_node_is_a_task_and_is_read_over_a_channel() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("detect", "camera")
+    graph.sink("log", "detect")
+    plan = planned(graph)
+    assert [(task.name, task.nodes) for task in plan.tasks] == [
+        ("camera", ("camera",)),
+        ("detect", ("detect",)),
+        ("log", ("log",)),
+    ]
+    assert [(c.ref.node, c.writer, c.readers) for c in plan.channels] == [
+        ("camera", "camera", ("detect/0",)),
+        ("detect", "detect", ("log/0",)),
+    ]
+    assert {edge.transport for edge in plan.edges} == {Transport.MEMORY}
+
+
+def test_a_port_that_nobody_reads_has_no_channel() -> None:
+    graph = Graph()
+    graph.source("camera", ports=("out", "events"))
+    graph.sink("log", "camera.events")
+    assert [(c.ref.node, c.ref.port) for c in planned(graph).channels] == [("camera", "events")]
+
+
+def labelled(graph: Graph) -> Graph:
+    graph.source("camera")
+    graph.step("track", "camera", options={"fuse": "people", "ordered": True}, traits={"stateful": True})
+    graph.step("count", "track", options={"fuse": "people"})
+    graph.sink("log", "count")
+    return graph
+
+
+def test_nodes_with_one_label_are_one_task_with_direct_calls_inside() -> None:
+    plan = planned(labelled(Graph()))
+    assert plan.task("track").nodes == ("track", "count")
+    assert [(edge.parent, edge.child, edge.transport, edge.reader) for edge in plan.edges] == [
+        ("camera", "track", Transport.MEMORY, "track/0"),
+        ("track", "count", Transport.FUSED, None),
+        ("count", "log", Transport.MEMORY, "log/0"),
+    ]
+    assert [c.ref.node for c in plan.channels] == ["camera", "count"]
+
+
+def test_labels_can_be_turned_off_to_compare() -> None:
+    plan = planned(labelled(Graph()), fuse=False)
+    assert [task.nodes for task in plan.tasks] == [("camera",), ("track",), ("count",), ("log",)]
+
+
+def test_fusing_off_for_one_node_is_no_label() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options={"fuse": False})
+    graph.sink("b", "a", options={"fuse": False})
+    assert [task.nodes for task in planned(graph).tasks] == [("camera",), ("a",), ("b",)]
+
+
+def test_a_fused_port_is_still_written_for_readers_outside() -> None:
+    graph = labelled(Graph())
+    graph.sink("watch", "track")
+    plan = planned(graph)
+    assert [(c.ref.node, c.writer, c.readers) for c in plan.channels] == [
+        ("camera", "camera", ("track/0",)),
+        ("track", "track", ("watch/0",)),
+        ("count", "track", ("log/0",)),
+    ]
+
+
+def test_a_label_over_two_beginnings_is_refused_with_both_named() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options={"fuse": "g"})
+    graph.step("b", "camera", options={"fuse": "g"})
+    graph.sink("log", "a")
+    graph.sink("log2", "b")
+    [(node, cause)] = problems(graph)
+    assert node == "b"
+    assert "'g'" in cause
+    assert "camera from outside" in cause
+
+
+def test_every_reason_against_a_label_is_listed() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options={"fuse": "g", "replicas": 2})
+    graph.step("b", ("a", LatestSpec()), options={"fuse": "g", "partition_by": "key"})
+    graph.sink("log", "b")
+    causes = " / ".join(cause for node, cause in problems(graph) if node == "b")
+    assert "is live" in causes
+    assert "replicas=2" in causes
+    assert "partition_by belongs to" in causes
+
+
+@pytest.mark.parametrize(
+    ("options", "traits", "mode"),
+    [
+        ({}, {}, InputMode.COMPETING),
+        ({"replicas": 3}, {}, InputMode.COMPETING),
+        ({"ordered": True}, {}, InputMode.ORDERED),
+        ({"ordered": True}, {"stateful": True}, InputMode.ORDERED),
+        ({"deterministic": False}, {}, InputMode.ORDERED),
+    ],
+)
+def test_how_a_processor_takes_its_input(
+    options: dict[str, Any], traits: dict[str, Any], mode: InputMode
+) -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options=options, traits=traits)
+    graph.sink("log", "a")
+    plan = planned(graph)
+    assert plan.task("a").mode is mode
+    assert plan.task("camera").mode is InputMode.SOURCE
+    [reading] = plan.task("a").inputs[0].subscriptions
+    assert reading.exclusive is (mode is InputMode.ORDERED)
+    assert (reading.spread is None) is (mode is InputMode.ORDERED)
+
+
+def test_consumers_read_in_order_unless_they_say_otherwise() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.sink("a", "camera")
+    graph.sink("b", "camera", options={"ordered": False})
+    plan = planned(graph)
+    assert plan.task("a").mode is InputMode.ORDERED
+    assert plan.task("b").mode is InputMode.COMPETING
+
+
+def test_several_inputs_are_a_join_and_merged_ones_are_one_input() -> None:
+    graph = Graph()
+    graph.source("left")
+    graph.source("right")
+    graph.step("one", ("left", "right"))
+    graph.step("two", ("left", "right"), "one")
+    graph.sink("log", "two")
+    plan = planned(graph)
+    assert plan.task("one").mode is InputMode.COMPETING
+    [merged] = plan.task("one").inputs
+    assert [(s.channel.node, s.reader) for s in merged.subscriptions] == [
+        ("left", "one/0"),
+        ("right", "one/0"),
+    ]
+    assert plan.task("two").mode is InputMode.JOIN
+    assert [entry.name for entry in plan.task("two").inputs] == ["left+right", "one"]
+
+
+@pytest.mark.parametrize(
+    ("options", "traits"),
+    [
+        ({"ordered": True}, {"stateful": True}),
+        ({"ordered": True}, {"flushes": True}),
+        ({"ordered": True}, {"checkpoints": True}),
+        ({"deterministic": False}, {}),
+    ],
+)
+def test_what_may_answer_otherwise_on_a_second_run_commits_first(
+    options: dict[str, Any], traits: dict[str, Any]
+) -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("plain", "camera")
+    graph.step("a", "plain", options=options, traits=traits)
+    graph.sink("log", "a")
+    plan = planned(graph)
+    assert plan.task("a").order is CommitOrder.OUTBOX
+    assert any("outbox" in reason and "a " in reason for reason in plan.task("a").why)
+    assert plan.task("plain").order is CommitOrder.STATELESS
+
+
+def test_a_source_with_state_fused_in_commits_first() -> None:
+    graph = Graph()
+    graph.source("camera", options={"fuse": "g"})
+    graph.step("track", "camera", options={"fuse": "g", "ordered": True}, traits={"stateful": True})
+    graph.sink("log", "track")
+    task = planned(graph).task("camera")
+    assert (task.mode, task.order) == (InputMode.SOURCE, CommitOrder.OUTBOX)
+
+
+def test_ports_with_several_items_commit_first_where_they_are_not_accepted_together() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("crop", "camera", many={"out": 4})
+    graph.sink("log", "crop")
+    assert planned(graph).task("crop").order is CommitOrder.STATELESS
+    one_by_one = msgspec.structs.replace(MESSAGING, atomic_append=False)
+    assert planned(graph, messaging=one_by_one).task("crop").order is CommitOrder.OUTBOX
+
+
+def test_live_and_lossless_readers_of_one_port_have_channels_of_their_own() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.sink("video", "camera")
+    graph.sink("screen", ("camera", LatestSpec(max_age_seconds=0.5)))
+    plan = planned(graph)
+    assert {(c.ref.reliability, c.readers) for c in plan.channels} == {
+        ("reliable", ("video/0",)),
+        ("live", ("screen/0",)),
+    }
+    [output] = plan.task("camera").outputs
+    assert [ref.reliability for ref in output.channels] == ["reliable", "live"]
+
+
+@pytest.mark.parametrize(
+    ("traits", "reason"),
+    [
+        ({"stateful": True}, "keeps state"),
+        ({"flushes": True}, "has a flush"),
+        ({"checkpoints": True}, "makes checkpoints"),
+        ({}, "is ordered"),
+    ],
+)
+def test_replicas_that_cannot_compete_are_refused_with_the_reason(
+    traits: dict[str, Any], reason: str
+) -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options={"replicas": 2, "ordered": True}, traits=traits)
+    graph.sink("log", "a")
+    [(node, cause)] = problems(graph)
+    assert node == "a"
+    assert reason in cause
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    graph = Graph()
+    graph.source("camera", options={"replicas": 2})
+    graph.step("a", "camera", options={"ordered": False}, traits={"stateful": True})
+    graph.sink("b", "a", ("camera", LatestSpec()))
+    graph.sink("c", ("a", "a"))
+    assert [node for node, _ in problems(graph)] == ["camera", "a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"replicas": 2, "ordered": True, "partition_by": "key"},
+        {"replicas": 2, "deterministic": False},
+    ],
+)
+def test_what_is_named_for_later_is_refused_by_name(options: dict[str, Any]) -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options=options)
+    graph.sink("log", "a")
+    with pytest.raises(NotYet, match="node a"):
+        planned(graph)
+
+
+def test_a_join_with_replicas_and_one_below_a_fan_out_are_for_later() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", "camera", options={"replicas": 2})
+    graph.sink("log", "a")
+    with pytest.raises(NotYet, match="a join with replicas"):
+        planned(graph)
+    graph = Graph()
+    graph.source("camera")
+    graph.step("crop", "camera", many={"out": 4})
+    graph.step("name", "crop")
+    graph.step("draw", "crop", "name")
+    graph.sink("log", "draw")
+    with pytest.raises(NotYet, match=r"a join below crop\.out"):
+        planned(graph)
+
+
+def test_an_engine_whose_backends_do_not_reach_is_refused_with_every_miss() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.sink("log", ("camera", LatestSpec()))
+    facts = threads_facts(messaging=msgspec.structs.replace(MESSAGING, profiles=frozenset()))
+    crossing = msgspec.structs.replace(facts.execution, crosses_processes=True)
+    with pytest.raises(IncompatibleProfile) as caught:
+        plan_flow(graph.spec(), dataclasses.replace(facts, execution=crossing))
+    assert [miss.subject for miss in caught.value.misses] == [
+        "channel camera.out",
+        "messages",
+        "payloads",
+        "run state",
+    ]
+
+
+def test_a_batch_counts_as_work() -> None:
+    graph = Graph()
+    graph.source("camera")
+    batch = BatchSpec(max_items=8, max_wait_seconds=0.02)
+    graph.step("detect", "camera", options={"replicas": 2, "batch": batch})
+    graph.sink("log", "detect")
+    assert planned(graph).task("detect").batch_items == 8
