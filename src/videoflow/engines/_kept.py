@@ -11,6 +11,7 @@ from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._report import iso_time
 from videoflow.engines.run_folder import RunFolder
+from videoflow.errors import OutputUnwritable
 from videoflow.graph.report import RunReport
 from videoflow.planner.plan import Plan
 
@@ -27,7 +28,7 @@ class KeptRun:
         clock: Time.
 
     Raises:
-        OutputUnwritable: The folder cannot be made.
+        OutputUnwritable: The folder cannot be made or written.
     """
 
     def __init__(self, root: Path, run_id: str, plan: Plan, clock: Clock) -> None:
@@ -39,8 +40,12 @@ class KeptRun:
             flow_id=plan.spec.flow_id,
             started_at=iso_time(clock.wall()),
         )
-        self.folder.write_spec(plan.spec)
-        self.folder.write_plan(plan)
+        try:
+            self.folder.write_spec(plan.spec)
+            self.folder.write_plan(plan)
+        except OutputUnwritable:
+            self.folder.remove()
+            raise
 
     def discard(self) -> None:
         """Removes the folder of a run that did not start."""

@@ -23,7 +23,7 @@ from videoflow.engines._local_supervisor import Common, Supervisor
 from videoflow.engines._provision import subscriptions_of
 from videoflow.engines._report import RunFacts, make_report
 from videoflow.engines.run_folder import RunFolder
-from videoflow.errors import RunFailed
+from videoflow.errors import EnvironmentFault, RunFailed
 from videoflow.graph.report import GapReport, RunReport
 from videoflow.graph.running import NodeStatus, RunStatus
 from videoflow.worker import NodeFigures, make_program
@@ -101,6 +101,7 @@ class LocalRun:
 
         Raises:
             RunFailed: The supervisor itself failed.
+            EnvironmentFault: The records or the report of the run could not be written.
         """
         while (report := self.wait_for(_GRACE_SECONDS)) is None:
             pass
@@ -111,6 +112,7 @@ class LocalRun:
 
         Raises:
             RunFailed: The supervisor itself failed.
+            EnvironmentFault: The records or the report of the run could not be written.
         """
         try:
             return self._ended.result(seconds)
@@ -167,22 +169,25 @@ class LocalRun:
     # Supervising ------------------------------------------------------------------------------
 
     def _supervise(self, owned: ExitStack) -> None:
-        with self._told_to_waiters(), owned:
-            try:
-                self._until_ended()
-            finally:
-                self._supervisor.kill("it was still running when the run ended")
-            report = self._make_report()
-            self._runtime.finish(report.verdict.value, deadline=self._call_deadline())
-            self._supervisor.close()
-        self.folder.write_report(report)
-        self._state = "ended"
-        self._ended.set_result(report)
+        with self._told_to_waiters():
+            with owned:
+                try:
+                    self._until_ended()
+                finally:
+                    self._supervisor.kill("it was still running when the run ended")
+                report = self._make_report()
+                self._runtime.finish(report.verdict.value, deadline=self._call_deadline())
+                self._supervisor.close()
+            self.folder.write_report(report)
+            self._state = "ended"
+            self._ended.set_result(report)
 
     @contextmanager
     def _told_to_waiters(self) -> Iterator[None]:
         try:
             yield
+        except EnvironmentFault as error:
+            self._ended.set_exception(error)
         except BaseException as error:
             failed = RunFailed(
                 "the supervisor of the run failed",

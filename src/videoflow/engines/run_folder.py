@@ -129,16 +129,33 @@ class RunFolder:
         return folder
 
     def write_spec(self, spec: FlowSpec) -> None:
-        """Writes `spec.json`."""
-        write_atomically(self.spec_path, spec.to_json())
+        """Writes `spec.json`; raises `OutputUnwritable` where it cannot."""
+        self._write(self.spec_path, spec.to_json())
 
     def write_plan(self, plan: Plan) -> None:
-        """Writes `plan.json`."""
-        write_atomically(self.plan_path, plan.to_json())
+        """Writes `plan.json`; raises `OutputUnwritable` where it cannot."""
+        self._write(self.plan_path, plan.to_json())
 
     def write_report(self, report: RunReport) -> None:
-        """Writes `report.json`; from then on the run is finished."""
-        write_atomically(self.report_path, report.to_json())
+        """Writes `report.json`; from then on the run is finished.
+
+        Raises:
+            OutputUnwritable: It cannot be written; the run counts as lost until `videoflow gc`.
+        """
+        ending = f"the run itself ended as {report.verdict}"
+        self._write(self.report_path, report.to_json(), effect=ending)
+
+    def _write(self, path: Path, document: bytes, *, effect: str = "nothing was started") -> None:
+        try:
+            write_atomically(path, document)
+        except OSError as error:
+            raise OutputUnwritable(
+                f"{path.name} of the run cannot be written",
+                cause=error.strerror or str(error),
+                where=str(path),
+                effect=effect,
+                remedy="make room there, or name another folder with --run-dir or VIDEOFLOW_HOME",
+            ) from error
 
     def supervisor(self) -> Supervisor | None:
         """Returns who supervises, or None where that was never written or cannot be read."""
@@ -232,7 +249,7 @@ def bury_lost_run(folder: RunFolder) -> RunReport:
     try:
         for part in folder.path.glob(".*.tmp"):
             part.unlink(missing_ok=True)
-        folder.write_report(report)
+        write_atomically(folder.report_path, report.to_json())
     except OSError as error:
         raise OutputUnwritable(
             f"run {folder.run_id} cannot be marked as failed",

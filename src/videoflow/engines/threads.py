@@ -30,7 +30,7 @@ from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of
 from videoflow.engines._provision import channel_specs, item_limits, subscription_specs, subscriptions_of
 from videoflow.engines._report import RunFacts, make_report
 from videoflow.engines._watch import WATCH_NODE, WatchSink, with_watch
-from videoflow.errors import RunFailed
+from videoflow.errors import EnvironmentFault, RunFailed
 from videoflow.graph import Node, instantiate
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import NodeStatus, RunRequest, RunStatus
@@ -281,6 +281,8 @@ class ThreadsRun:
     def wait_for(self, seconds: float) -> RunReport | None:
         """Blocks at most so long."""
         self._ended.wait(seconds)
+        if isinstance(self._broken, EnvironmentFault):
+            raise self._broken
         if self._broken is not None:
             raise RunFailed("the run could not be accounted for", cause=str(self._broken)) from self._broken
         return self._report
@@ -335,6 +337,8 @@ class ThreadsRun:
             if self._kept is not None:
                 self._kept.finish(report, self._runtime)
             self._report = report
+        except EnvironmentFault as error:
+            self._broken = error
         except BaseException as error:
             self._broken = error
             raise

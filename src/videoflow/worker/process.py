@@ -25,7 +25,7 @@ from videoflow.adapters.shm import ShmMessaging, open_worker
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import RealClock
-from videoflow.errors import ContractBroken
+from videoflow.errors import ContractBroken, OutputUnwritable
 from videoflow.faults import Fault, FaultAction
 from videoflow.graph import SKIP, Item, Node, Processor, Producer, instantiate, load_flow_file, resolve
 from videoflow.graph.spec import CodeKind, NodeKind
@@ -235,6 +235,7 @@ def _work(boot: Boot, descriptors: Sequence[int], link: Link) -> None:
         os._exit(_LOST)
     except BaseException as error:
         reporter.beat()
+        again = again and not isinstance(error, OutputUnwritable)  # no restart makes room
         reporter.say(Broken(ended_badly(boot.task, error), again))
         raise
 

@@ -22,6 +22,8 @@ CREATE TABLE records (
 CREATE TABLE logs (name TEXT, number INTEGER, record BLOB NOT NULL, PRIMARY KEY (name, number)) WITHOUT ROWID;
 """
 _KEYS_AT_ONCE = 500
+_PRIMARY_CODE = 0xFF
+_FOR_GOOD = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR)
 CAPABILITIES = RuntimeCapabilities(
     adapter="sqlite",
     shared=True,
@@ -36,7 +38,8 @@ class SqliteStore(RuntimeStore):
     """Records that survive the processes of a run, but not a loss of power.
 
     Any thread may call it. A version is the row's number, which is never used twice, so that a key
-    deleted and made again has a new one.
+    deleted and made again has a new one. A disk that is full or cannot be written raises
+    `OutputUnwritable` from `commit` and `append`.
 
     Args:
         path: The file; made when absent, in a folder that exists.
@@ -104,7 +107,8 @@ class SqliteStore(RuntimeStore):
                     return StoreOutcome.CONFLICT
                 for change in changes:
                     self._apply(change)
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            self._refuse_for_good(error)
             return StoreOutcome.UNKNOWN
         return StoreOutcome.COMMITTED
 
@@ -116,9 +120,21 @@ class SqliteStore(RuntimeStore):
                 (last,) = self._connection.execute(query, (log,)).fetchone()
                 rows = ((log, last + n, record) for n, record in enumerate(records, 1))
                 self._connection.executemany("INSERT INTO logs VALUES (?, ?, ?)", rows)
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            self._refuse_for_good(error)
             return StoreOutcome.UNKNOWN
         return StoreOutcome.COMMITTED
+
+    def _refuse_for_good(self, error: sqlite3.Error) -> None:
+        """Raises for what sending the same again cannot heal; SQLite has rolled back by then."""
+        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _FOR_GOOD:
+            raise OutputUnwritable(
+                "the run records cannot be written",
+                cause=str(error),
+                where=str(self._path),
+                effect="what was not recorded does not count as done",
+                remedy="make room there, or name another folder with --run-dir or VIDEOFLOW_HOME",
+            ) from error
 
     def read_log(self, log: str, after: int, *, deadline: float) -> Observation[list[tuple[int, bytes]]]:
         """Returns (number, record) of a log after a number; numbers ascend from 1."""
