@@ -132,7 +132,7 @@ class Runs:
         build.cache_clear()  # values of classes in a flow file are found in the file that was loaded last
         with chdir(folder):
             flow = build(name)(**expected(name).arguments)
-        report = flow.start(engine, fuse=fuse, runs_folder=self._folder / "runs").wait()
+            report = flow.start(engine, fuse=fuse, runs_folder=self._folder / "runs").wait()
         return Run(report, folder)
 
 
