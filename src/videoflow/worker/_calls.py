@@ -20,13 +20,16 @@ from videoflow.worker.core.actions import Disposition, Failure
 
 T = TypeVar("T")
 Outputs = list[tuple[str, Value, str | None]]
-_HERE = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parent.parent
+_MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph")
 
 
 def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:
     """Calls user code; an exception becomes a `Failure` with the node's own judgement."""
     try:
         return call()
+    except SystemExit as error:
+        return describe(error, Disposition.FATAL)
     except Exception as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
         return describe(error, Disposition(invoker.classify(error)))
 
@@ -35,7 +38,7 @@ def describe(error: BaseException, disposition: Disposition) -> Failure:
     """Returns an exception in words, with the innermost place that is the user's."""
     failure = Failure(disposition, f"{type(error).__name__}: {error}", _place(error))
     failure.exception = error
-    failure.trace = "".join(traceback.format_exception(error))
+    failure.trace = _trace(error)
     if isinstance(error, FlowError):
         failure.code, failure.remedy, failure.exit_status = error.code, error.remedy, error.exit_status
     failure.remedy = failure.remedy or remedy_for(error)
@@ -44,11 +47,24 @@ def describe(error: BaseException, disposition: Disposition) -> Failure:
 
 def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not Path(f.filename).is_relative_to(_HERE)] or list(frames)
-    if not own:
+    if not frames:
         return ""
-    last = own[-1]
+    last = (_own(frames) or list(frames))[-1]
     return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+def _trace(error: BaseException) -> str:
+    """Returns the traceback from the node's own code on."""
+    told = traceback.TracebackException.from_exception(error)
+    own = _own(told.stack)
+    if own:
+        told.stack = traceback.StackSummary.from_list(own)
+    return "".join(told.format())
+
+
+def _own(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Leaves out the frames of the worker, which are the same for every node."""
+    return [f for f in frames if not any(Path(f.filename).is_relative_to(place) for place in _MACHINERY)]
 
 
 def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outputs:
