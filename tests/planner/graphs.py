@@ -17,14 +17,17 @@ class Growing:
 
     Attributes:
         latest: Whether edges may be live.
+        fuse: Whether nodes may have labels.
         ports: Port → (sources, below a fan-out).
-        labels: Node → its label, for nodes that begin or continue a group.
+        groups: Node → (its label, its replicas), for nodes that begin or continue a group.
     """
 
     latest: bool
+    fuse: bool
     graph: Graph = field(default_factory=Graph)
     ports: dict[str, tuple[frozenset[str], bool]] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
+    groups: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def edge(self, draw: Draw, port: str) -> Any:
         self.read.add(port)
@@ -55,6 +58,8 @@ class Growing:
         inputs, sources, is_deep = self.inputs(draw)
         is_join = len(inputs) > 1
         options = draw(step_options(is_join))
+        if self.fuse and draw(st.booleans()):
+            options["fuse"] = self.label(inputs, name, options["replicas"])
         ports = draw(st.sampled_from([("out",), ("out", "more")]))
         many = {} if is_deep or draw(st.integers(0, 4)) else {"out": draw(st.integers(2, 4))}
         traits = {"stateful": True} if options["ordered"] and draw(st.booleans()) else {}
@@ -62,6 +67,14 @@ class Growing:
         for port in ports:
             shown = name if port == "out" else f"{name}.{port}"
             self.ports[shown] = (sources, is_deep or port in many)
+
+    def label(self, inputs: tuple[Any, ...], name: str, replicas: int) -> str:
+        """That of the only parent where the node may join its group, else a new one."""
+        parent = inputs[0].partition(".")[0] if len(inputs) == 1 and isinstance(inputs[0], str) else ""
+        label, copies = self.groups.get(parent, ("", 0))
+        label = label if copies == replicas else f"group-{name}"
+        self.groups[name] = (label, replicas)
+        return label
 
     def finish(self, draw: Draw) -> Graph:
         for number, port in enumerate(sorted(self.ports.keys() - self.read)):
@@ -83,9 +96,9 @@ def step_options(draw: Draw, is_join: bool) -> dict[str, Any]:
 
 
 @st.composite
-def flows(draw: Draw, *, latest: bool = False, steps: int = 5) -> Graph:
+def flows(draw: Draw, *, latest: bool = False, labels: bool = False, steps: int = 5) -> Graph:
     """A random flow of one or two sources and a few steps, each unread port ending in a sink."""
-    growing = Growing(latest)
+    growing = Growing(latest, labels)
     for name in ("x", "y")[: draw(st.integers(1, 2))]:
         growing.graph.source(name)
         growing.ports[name] = (frozenset({name}), False)

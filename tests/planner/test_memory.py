@@ -74,7 +74,7 @@ def test_a_budget_beyond_what_is_available_is_refused() -> None:
     with pytest.raises(MemoryShort) as caught:
         planned(4 * GIB, available=known(3 * GIB, 0.0))
     assert "the memory budget is 4 GiB, and 3 GiB are available" in caught.value.message
-    assert '--memory-bytes "3 GiB"' in caught.value.remedy
+    assert '--memory-bytes "768 MiB"' in caught.value.remedy
     assert planned(3 * GIB, available=known(3 * GIB, 0.0)).memory_budget_bytes == 3 * GIB
 
 

@@ -66,9 +66,9 @@ def _check_budget(facts: PlanFacts) -> None:
         raise MemoryShort(
             f"the memory budget is {size_text(facts.memory_budget_bytes)}, "
             f"and {size_text(available.value)} are available",
-            cause="the smaller of what the machine has free and what the container allows",
+            cause="that is the smaller of what the machine has free and what the container allows",
             effect="nothing was started",
-            remedy=f'give at most --memory-bytes "{size_text(available.value)}", or free memory',
+            remedy=f'ask for less, such as --memory-bytes "{size_text(available.value // 4)}", or free memory',
         )
 
 
