@@ -1,14 +1,13 @@
 """What this machine can give: memory, as far as machine and container allow.
 
-Used by the engines before anything is made, and by `videoflow doctor`. It refuses a memory budget beyond
-what is available: overrunning memory is met by the kernel's killer.
+Used by the engines before anything is made, and by `videoflow doctor`. It refuses to guess: what cannot be
+read is unknown, and the planner then refuses to go on.
 """
 
 import os
 from pathlib import Path
 
 from videoflow.backends.outcomes import Known, Observation, Unknown, UnknownReason
-from videoflow.errors import MemoryShort
 
 _DEFAULT_SHARE = 4
 _CGROUP_V2 = Path("/sys/fs/cgroup")
@@ -34,21 +33,11 @@ def available_bytes(now: float) -> Observation[int]:
 def budget_bytes(asked: int | None, available: Observation[int]) -> int:
     """Returns the memory that frames in flight may use: as asked, else a quarter of what is available.
 
-    Raises:
-        MemoryShort: More was asked for than is available.
+    Whether so much may be asked for is the planner's to judge.
     """
-    if not isinstance(available, Known):
-        return asked if asked is not None else 1 << 30
-    if asked is None:
-        return available.value // _DEFAULT_SHARE
-    if asked > available.value:
-        raise MemoryShort(
-            f"the memory budget of {asked} bytes is larger than what is available",
-            cause=f"the machine and its container leave {available.value} bytes",
-            effect="nothing was started",
-            remedy=f"ask for less with --memory-bytes, such as {available.value // _DEFAULT_SHARE}",
-        )
-    return asked
+    if asked is not None:
+        return asked
+    return available.value // _DEFAULT_SHARE if isinstance(available, Known) else 1 << 30
 
 
 def processors() -> int:

@@ -4,11 +4,15 @@ Used by the codec of arguments and by the parser of command lines. It refuses no
 """
 
 import dataclasses
+import re
 import types
 import typing
 from typing import Any, NewType, TypeVar, Union, get_args, get_type_hints
 
 from videoflow.graph._types import Annotation, Value, origin_of
+
+FINITE = "a finite number, as JSON has no other"
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class Mismatch(Exception):
@@ -51,8 +55,8 @@ def is_union(wanted: Annotation) -> bool:
 
 
 def shown(value: Value) -> str:
-    """Returns a value and its type, short."""
-    text = repr(value)
+    """Returns a value and its type, short, without addresses in memory."""
+    text = _ADDRESS.sub("", repr(value))
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 

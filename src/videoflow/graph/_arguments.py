@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from videoflow.errors import ArgumentInvalid
-from videoflow.graph._annotations import Mismatch, shown
+from videoflow.graph._annotations import FINITE, Mismatch, shown
 from videoflow.graph._codec import decode, encode
 from videoflow.graph._options import OPTION_TYPES, nearest
 from videoflow.graph._types import Annotation, Json, Value
@@ -166,9 +166,14 @@ def _recorded(cls: type, name: str, value: Value, wanted: Annotation) -> Json:
 
 
 def _invalid(cls: type, name: str, mismatch: Mismatch) -> ArgumentInvalid:
+    remedy = (
+        f"annotate {name} with what it is, or pass what it is annotated with; "
+        "open files and make functions in open()"
+    )
+    if mismatch.wanted == FINITE:
+        remedy = f"pass a finite number; annotate {name} with float | None, where None can say what is meant"
     return ArgumentInvalid(
         f"{cls.__qualname__}: argument {name}{mismatch.where} cannot be {mismatch.found}",
         cause=f"wanted {mismatch.wanted}",
-        remedy=f"annotate {name} with what it is, or pass what it is annotated with; "
-        "open files and make functions in open()",
+        remedy=remedy,
     )

@@ -194,15 +194,19 @@ def instantiate(spec: NodeSpec, cls: type[Node], folder: str | Path | None = Non
 def _compiled(source: bytes, file: Path) -> Value:
     try:
         return compile(ast.parse(source, str(file)), str(file), "exec", dont_inherit=True)
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
+        if not isinstance(error, SyntaxError) or error.lineno is None:  # a null byte: not a text at all
+            raise FlowFileError(
+                f"the flow file {file.name} is not Python",
+                cause=str(error),
+                remedy="name a Python file that defines build_flow",
+            ) from error
         raise FlowFileError(
             f"the flow file {file.name} is not valid Python",
             cause=f"{error.msg}: {(error.text or '').strip()}".removesuffix(": "),
             where=f"{file}:{error.lineno}",
             remedy="mend that line",
         ) from error
-    except ValueError as error:  # a null byte: not a text at all
-        raise FlowFileError(f"the flow file {file.name} is not Python", cause=str(error)) from error
 
 
 def _run(code: Value, module: ModuleType, file: Path) -> None:

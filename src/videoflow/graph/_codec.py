@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
-from videoflow.graph._annotations import Mismatch, bare, field_types, is_open, is_union, shown
+from videoflow.graph._annotations import FINITE, Mismatch, bare, field_types, is_open, is_union, shown
 from videoflow.graph._options import describe
 from videoflow.graph._types import Annotation, Json, Value, origin_of
 
@@ -296,7 +296,7 @@ def _encode_number(value: Value, base: type) -> int | float:
     if base is int:
         raise Mismatch(describe(base), shown(value))
     if not math.isfinite(value):
-        raise Mismatch("a finite number, as JSON has no other", shown(value))
+        raise Mismatch(FINITE, shown(value))
     return float(value)
 
 

@@ -218,13 +218,21 @@ def _group_faults(spec: FlowSpec, members: list[NodeSpec]) -> Iterator[tuple[str
 
 
 def _check_outputs(spec: FlowSpec) -> Iterator[Problem]:
+    readers = {_whole(spec, path): node.name for node in spec.nodes for path in node.traits.inputs}
     writers: dict[str, str] = {}
     for node in spec.nodes:
         for path in node.traits.outputs:
-            whole = os.path.normpath(os.path.join(spec.folder, path))
+            whole = _whole(spec, path)
             if whole in writers:
                 yield Problem(node.name, f"{writers[whole]} writes {path} too", "write to another path")
+            if whole in readers:
+                yield Problem(node.name, f"it writes {path}, which {readers[whole]} reads", "write elsewhere")
             writers.setdefault(whole, node.name)
+
+
+def _whole(spec: FlowSpec, path: str) -> str:
+    """Returns a path so that two names of one file are equal; symbolic links are followed."""
+    return os.path.realpath(os.path.join(spec.folder, path))
 
 
 def _listed(names: frozenset[str] | set[str]) -> str:

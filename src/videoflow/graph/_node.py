@@ -146,6 +146,10 @@ class Node(_Base):
         """Returns the paths that it writes, as given, so that two runs do not write one path."""
         return ()
 
+    def inputs(self) -> tuple[str, ...]:
+        """Returns the paths that it reads, as given, so that no node of the flow writes one of them."""
+        return ()
+
     def summary(self) -> Mapping[str, Any]:
         """Returns its own figures at the end, JSON-like, for the run report.
 

@@ -58,6 +58,7 @@ def traits_of(node: Node) -> TraitsSpec:
         max_item_bytes=largest() if callable(largest) else largest,
         collects=bool(node.collects),
         outputs=tuple(str(path) for path in node.outputs()),
+        inputs=tuple(str(path) for path in node.inputs()) if callable(node.inputs) else (),
     )
 
 

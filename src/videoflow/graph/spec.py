@@ -125,6 +125,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
         max_item_bytes: Largest output, or None.
         collects: Its state holds values for `report.values`.
         outputs: Paths that it writes, as given.
+        inputs: Paths that it reads, as given.
     """
 
     stateful: bool = False
@@ -139,6 +140,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
     max_item_bytes: int | None = None
     collects: bool = False
     outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 class NodeSpec(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import unquote, urlsplit
 
-from videoflow.errors import EnvironmentFault, LibraryMissing, SourceUnreadable, UsageError
+from videoflow.errors import EnvironmentFault, LibraryMissing, NotYet, SourceUnreadable, UsageError
 from videoflow.graph import Context, Disposition, Item, NodeOptions, Producer, flow_folder
 from videoflow.media import Frame, PixelFormat, SourceEnd, SourceOutcome
 from videoflow.nodes._arguments import refuse_later, require
@@ -58,7 +58,7 @@ class VideoSource(Producer):
         <VideoSource 'camera'>
         >>> VideoSource("rtsp://camera.local/1")
         Traceback (most recent call last):
-        videoflow.errors.NotYet: VideoSource: uri='rtsp://camera.local/1' is not built yet
+        videoflow.errors.NotYet: VideoSource cannot read rtsp://camera.local/1 yet: live and network sources ...
     """
 
     later_ports = ("packets", "events")
@@ -82,9 +82,8 @@ class VideoSource(Producer):
     ) -> None:
         super().__init__(**options)
         self._uri = str(uri)
-        is_file = self._uri.lower().startswith(_FILE_SCHEME) or not _SCHEME.match(self._uri)
+        _refuse_address(self._uri)
         for used, name, value, meanwhile in (
-            (not is_file, "uri", self._uri, "record the stream to a file and read that"),
             (bool(live), "live", live, "leave it out: files are read so far"),
             (keyframes_only, "keyframes_only", keyframes_only, "leave it out, or use every= or fps="),
             (hwaccel != "none", "hwaccel", hwaccel, "leave it out"),
@@ -128,12 +127,16 @@ class VideoSource(Producer):
         try:
             self._made_reader(path)
         except SourceUnreadable as error:
-            raise _unopened(self._uri, error) from error
+            raise _unopened(self._uri, path, error) from error
         info = self._probed(path)
         if info is None:
             return None
         channels = 1 if self._choice["pixel_format"] == "gray" else 3
         return info.width * info.height * channels + _BESIDE_PIXELS_BYTES
+
+    def inputs(self) -> tuple[str, ...]:
+        """Returns the file."""
+        return (_path_of(self._uri),)
 
     def open(self) -> None:
         """Looks how many frames there will be.
@@ -195,16 +198,27 @@ class VideoSource(Producer):
             return None  # reading it will say what is wrong, as the outcome of the source
 
 
+def _refuse_address(uri: str) -> None:
+    if _SCHEME.match(uri) and not uri.lower().startswith(_FILE_SCHEME):
+        raise NotYet(
+            f"VideoSource cannot read {uri} yet",
+            cause="live and network sources are not built yet",
+            effect="nothing was started",
+            remedy="record the stream to a file and read that",
+        )
+
+
 def _path_of(uri: str) -> str:
     return unquote(urlsplit(uri).path) if uri.lower().startswith(_FILE_SCHEME) else uri
 
 
-def _unopened(uri: str, error: SourceUnreadable) -> UsageError | EnvironmentFault:
+def _unopened(uri: str, path: Path, error: SourceUnreadable) -> UsageError | EnvironmentFault:
     """Returns what a file that cannot be opened is before anything has started."""
     kind = EnvironmentFault if isinstance(error.__cause__, PermissionError) else UsageError
     return kind(
         f"{uri}: the source cannot be opened",
         cause=error.cause,
+        where=str(path),
         effect="nothing was started",
         remedy=error.remedy,
     )
