@@ -58,7 +58,7 @@ class VideoSource(Producer):
         <VideoSource 'camera'>
         >>> VideoSource("rtsp://camera.local/1")
         Traceback (most recent call last):
-        videoflow.errors.NotYet: VideoSource cannot read rtsp://camera.local/1 yet: live and network sources ...
+        videoflow.errors.NotYet: VideoSource cannot read rtsp://camera.local/1 yet: live and network ...
     """
 
     later_ports = ("packets", "events")
