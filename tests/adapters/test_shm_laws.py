@@ -12,7 +12,16 @@ import msgspec
 import pytest
 
 from tests.backends.messaging_fates import LedgerSuite, LiveSuite
-from tests.backends.messaging_harness import LABELS, ROOMY, Harness, channel_id, competing, reliable
+from tests.backends.messaging_harness import (
+    LABELS,
+    ROOMY,
+    Harness,
+    channel_id,
+    competing,
+    data,
+    live,
+    reliable,
+)
 from tests.backends.messaging_leases import CompetingSuite, ExclusiveSuite
 from tests.backends.messaging_payloads import PayloadSuite
 from tests.backends.messaging_publishing import ProvisioningSuite, PublishingSuite
@@ -30,7 +39,7 @@ from videoflow.backends.messaging import (
     SubscriptionSpec,
 )
 from videoflow.backends.outcomes import Unknown
-from videoflow.backends.payload import PayloadStore
+from videoflow.backends.payload import PayloadStore, RetentionContract
 from videoflow.clock import RealClock
 from videoflow.errors import IncompatibleProfile, UnknownName
 
@@ -213,6 +222,46 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
         assert isinstance(engine.settled(reader, deadline=0.0), Unknown)
         with pytest.raises(UnknownName):
             harness.backend("reader").receive(reader, deadline=0.0)
+
+    def test_a_full_slab_is_backpressure_for_reliable_items_and_eviction_for_live_ones(
+        self, harness: Harness
+    ) -> None:
+        now, work = competing("now"), competing("work")
+        channel = harness.provision(live(now, capacity=10_000), reliable(work))
+        writer, contract = harness.payloads("writer"), RetentionContract()
+
+        def fill(first: int) -> int:
+            number = first
+            while (ref := writer.put(bytes(4096), f"{number}/0", contract, deadline=0.0)) is not None:
+                harness.accepted(data(channel, number, payloads=(ref,)))
+                number += 1
+            return number
+
+        full = fill(0)
+        assert full == SLAB_BYTES // 4096
+        assert harness.status(now).evicted == 0, "what another reader keeps was dropped in vain"
+        while taken := harness.backend("reader").receive(work, deadline=0.0):
+            harness.settle(*taken)
+            harness.settle_down()
+        ref = writer.put(bytes(4096), "more/0", contract, deadline=harness.soon())
+        assert ref is not None, "the live reader kept the last slot"
+        assert harness.status(now).evicted == 1
+
+    def test_a_long_run_costs_what_a_short_one_costs(self, harness: Harness) -> None:
+        work = competing()
+        channel = harness.provision(reliable(work), slots=2)
+        writers = [harness.workers["write", slot][0] for slot in range(2)]  # type: ignore[attr-defined]  # raw
+        for start in range(0, 3000, 50):
+            mine = [data(channel, start + n, slot=n % 2) for n in range(50)]
+            harness.accepted(*sorted(mine, key=lambda envelope: envelope.writer.slot))
+            harness.settle(*harness.receive(work, 50))
+        harness.announced(channel)
+        harness.settle_down()
+        for writer in writers:
+            (outlet,) = writer._process.outlets.values()
+            assert not outlet.records
+            (known,) = outlet.closed.origins.values()
+            assert len(known.closed.intervals()) < 600, "what is closed is not joined over the writers"
 
     def test_workers_read_back_what_was_provisioned_and_refuse_another(self, harness: Harness) -> None:
         channel = harness.provision(reliable(competing()))

@@ -1,6 +1,10 @@
 """The shared-memory log between real processes: exclusive, competing, passed on, and killed."""
 
+import os
 import random
+import select
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.shm_flow import Flow, Node, Settings
+from tests.adapters.shm_flow import ROOT, Flow, Node, Settings
 from videoflow.backends.coverage import IntervalSet, OriginRecord
 from videoflow.backends.outcomes import Known
 from videoflow.clock import RealClock
@@ -155,3 +159,43 @@ def test_killed_at_every_barrier(tmp_path: Path, task: str, forward: bool) -> No
         flow.run()
         assert flow.deaths == len(barriers), "a barrier was not hit"
         assert_complete(flow, 80)
+
+
+SUPERVISOR = """
+import sys
+from pathlib import Path
+from tests.adapters.shm_flow import Flow, Settings
+from tests.adapters.test_shm_processes import chain
+
+def tell(flow):
+    if flow.log.exists():
+        print(*[process.pid for _, _, process in flow.processes.values()], flush=True)
+    return 0.05
+
+Flow(chain(2, slab=1 << 20), Settings(items=10**6, payload_bytes=10_000), Path(sys.argv[1])).run(between=tell)
+"""
+
+
+def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path) -> None:
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
+    )
+    assert supervisor.stdout is not None
+    workers = [os.pidfd_open(int(pid)) for pid in supervisor.stdout.readline().split()]
+    assert len(workers) == 4
+    supervisor.kill()
+    supervisor.wait()
+    supervisor.stdout.close()
+    poll, clock = select.poll(), RealClock()
+    for worker in workers:
+        poll.register(worker, select.POLLIN)
+    left, deadline = set(workers), clock.monotonic() + 20
+    while left:
+        assert clock.monotonic() < deadline, "a worker outlived its supervisor"
+        for worker, _ in poll.poll(1000):
+            left.discard(worker)
+            poll.unregister(worker)
+    for worker in workers:
+        os.close(worker)

@@ -105,9 +105,12 @@ class Feed:
     def adopted(self) -> None:
         """All records that an earlier incarnation left are known."""
 
-    def evict_oldest(self) -> bool:
-        """Makes a tombstone of the oldest item that nobody has; False where nothing may be lost."""
+    def may_evict(self, sequence: int) -> bool:
+        """Returns whether a record may become a tombstone: live, and given to nobody."""
         return False
+
+    def evict(self, sequence: int) -> None:
+        """Makes a tombstone of a record that may become one."""
 
     def settled_by(self, replica: int, sequence: int) -> bool:
         """Returns whether a reader's own cell says that it settled a record."""

@@ -82,6 +82,7 @@ class Inlet:
         self.heads = [0] * slots
         self._given: list[deque[tuple[int, int, int]]] = [deque() for _ in range(slots)]
         self._asked = [False] * slots
+        self._limit = 1
         self.held: dict[Place, Held] = {}
         self.delayed: list[tuple[float, Place]] = []
         self._items = 0
@@ -102,14 +103,12 @@ class Inlet:
         """A writer has committed up to a head."""
         self.heads[slot] = max(self.heads[slot], head)
 
-    def read_head(self, slot: int) -> None:
-        """Takes the head of a writer that has ended."""
-        self.heads[slot] = committed(self._process.log, self.rings[slot])[0]
-
     def connected(self, slot: int) -> None:
         """A writer is connected anew: it will say again what it gave, and has to be asked again."""
         self._given[slot].clear()
-        self._asked[slot] = False
+        if self._asked[slot]:
+            self._asked[slot] = False
+            self.ask(self._limit)
 
     def told_given(self, slot: int, sequences: list[int], cause: int, count: int) -> None:
         """A writer gives sequences to this replica; what it has already is not taken twice."""
@@ -141,7 +140,7 @@ class Inlet:
 
     def ready(self) -> bool:
         """Returns whether `receive` would return something, or the status has moved on."""
-        if self.moved or self._due():
+        if self.moved or self.is_due():
             return True
         if self.place.given:
             return any(self._given)
@@ -166,6 +165,7 @@ class Inlet:
 
     def ask(self, limit: int) -> None:
         """Asks writers for items, where they wait for that or others may have some to spare."""
+        self._limit = limit
         items = min(limit, self.spec.credit.items - self._items)
         if not self.asks or items <= 0:
             return
@@ -213,7 +213,13 @@ class Inlet:
             found.append(self.held[place].delivery)
         return found
 
-    def _due(self) -> bool:
+    def ended(self, slot: int) -> None:
+        """A writer has stamped its end, or is gone for good: its head is final."""
+        self.heads[slot] = committed(self._process.log, self.rings[slot])[0]
+        self.moved = self.news = True
+
+    def is_due(self) -> bool:
+        """Returns whether something that was settled with `Retry` may be delivered again."""
         return bool(self.delayed) and self.delayed[0][0] <= self._process.clock.monotonic()
 
     def _lease(self, slot: int, sequence: int, count: int) -> Delivery:
@@ -341,7 +347,14 @@ class Inlet:
     def status(self) -> SubscriptionStatus:
         """Returns how far the subscription has come, as its words say, other replicas' included."""
         self.moved = False
-        return self._progress.status((self._available(), len(self.held), self._evicted))
+        status = self._progress.status((self._available(), len(self.held), self._evicted))
+        if status.drained and not status.finished and not self.place.given and not self._read_all():
+            return msgspec.structs.replace(status, drained=False)  # an earlier owner had it, this one not yet
+        return status
+
+    def _read_all(self) -> bool:
+        ends = [self._words[ring.commit] >> 1 for ring in self.rings]
+        return all(cursor >= end for cursor, end in zip(self._cursors, ends, strict=True))
 
     def _available(self) -> int:
         if self.place.given:

@@ -48,14 +48,13 @@ class LiveFeed(GivenFeed):
                 self.wanted[replica] = 0
         self._tell()
 
-    def evict_oldest(self) -> bool:
-        """Makes a tombstone of the oldest item that nobody has."""
-        while self._waiting:
-            sequence = self._waiting.popleft()
-            if self._ungiven(sequence):
-                self._evict(sequence, Cause.DROPPED)
-                return True
-        return False
+    def may_evict(self, sequence: int) -> bool:
+        """Returns whether a record may become a tombstone."""
+        return self._ungiven(sequence)
+
+    def evict(self, sequence: int) -> None:
+        """Makes a tombstone of a record."""
+        self._evict(sequence, Cause.DROPPED)
 
     def _line_up(self, sequence: int, record: Record) -> None:
         envelope, name = record.envelope, self._live.latest_key

@@ -120,21 +120,24 @@ class Outlet:
         while self.queue:
             statement = self.queue[0]
             if self.clock.monotonic() > statement.deadline:
-                statement.refuse(RejectReason.FULL, retryable=True)
-            elif not self._append(statement):
+                self._give_up(0)
+                break
+            if not self._append(statement):
                 break
             self.queue.popleft()
         self.commit()
 
     def withdraw(self, handles: set[Handle]) -> None:
         """Gives up what still waits of these: it is definitely not in the channel."""
-        kept: deque[Statement] = deque()
-        for statement in self.queue:
+        for number, statement in enumerate(self.queue):
             if any(handle in handles for handle in statement.handles):
-                statement.refuse(RejectReason.FULL, retryable=True)
-            else:
-                kept.append(statement)
-        self.queue = kept
+                self._give_up(number)
+                break
+
+    def _give_up(self, number: int) -> None:
+        """Gives up the number-th that waits and all behind it, since a retry of it would come after them."""
+        while len(self.queue) > number:
+            self.queue.pop().refuse(RejectReason.FULL, retryable=True)
 
     def commit(self) -> None:
         """Makes what was appended visible, and lets the feeds give it out."""
@@ -303,10 +306,19 @@ class Outlet:
                 self._freed(record)
 
     def evict(self) -> bool:
-        """Makes a tombstone of the oldest item that a live reader has not been given."""
-        evicted = any(feed.evict_oldest() for feed in self.feeds)
-        self.note_drops()
-        return evicted
+        """Makes a tombstone of the oldest item whose payloads only live readers keep that have not got it.
+
+        Returns:
+            Whether there was one.
+        """
+        for sequence, record in self.records.items():
+            holding = [feed for feed in self.feeds if record.holding & feed.bit]
+            if record.slots and holding and all(feed.may_evict(sequence) for feed in holding):
+                for feed in holding:
+                    feed.evict(sequence)
+                self.note_drops()
+                return True
+        return False
 
     def readers(self) -> list[Peer]:
         """Returns all replicas that read this channel."""

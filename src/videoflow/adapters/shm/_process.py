@@ -123,7 +123,7 @@ class Process(ProcessParts):
             self.inlets[number] = inlet
             for writer in range(len(channel.rings)):
                 if (channel.writer, writer) in self.kit.ended:
-                    inlet.read_head(writer)
+                    inlet.ended(writer)
 
     # Serving the sockets ----------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Process(ProcessParts):
                 continue
             if self.lock.acquire(blocking=False):
                 try:
-                    if self.service(background=True):
+                    if self.service(background=True) or any(i.is_due() for i in self.inlets.values()):
                         self.wake()
                 finally:
                     self.lock.release()
@@ -229,8 +229,7 @@ class Process(ProcessParts):
     def _seldom(self, peer: Peer, code: int, operation: list[Any]) -> None:
         if code == Op.END:
             for inlet in self._reading(operation[1]):
-                inlet.read_head(peer[1])
-                inlet.moved = inlet.news = True
+                inlet.ended(peer[1])
         elif code == Op.WANT:
             self._feed(operation[1]).want(peer[1], operation[2])
         elif code == Op.BACK:
@@ -284,12 +283,7 @@ class Process(ProcessParts):
 
     def _connect(self, peer: Peer, end: socket.socket) -> None:
         self.hub.connect(peer, end)
-        if peer not in self._lenders():
-            return
-        for inlet in self.inlets.values():
-            if peer in inlet.peers:
-                inlet.connected(peer[1])
-        if not self.awaiting:
+        if peer in self._lenders() and not self.awaiting:
             self._introduce(peer)
 
     def _gone(self, peer: Peer, *, final: bool) -> None:
@@ -302,6 +296,9 @@ class Process(ProcessParts):
                     self.holds.lend(peer, slot)
             feed.gone(peer[1])
             feed.dispatch()
+        for inlet in self.inlets.values():
+            if final and peer in inlet.peers:
+                inlet.ended(peer[1])
         if final or not writes:
             self.holds.only(peer, set())
             self._answered(peer)
@@ -319,6 +316,9 @@ class Process(ProcessParts):
         slots = self.holds.kept_from(lender, adopting=self._adopting)
         self.hub.queue(lender, (Op.HOLDS, slots))
         self.hub.queue(lender, (Op.HELLO,))
+        for inlet in self.inlets.values():
+            if lender in inlet.peers:
+                inlet.connected(lender[1])
 
     def _unpin(self, lender: Peer, slot: Slot) -> None:
         self._unpins.setdefault(lender, []).append(slot)

@@ -99,8 +99,8 @@ class Slab:
 
     def _close_empty(self) -> None:
         empty = {span for span, used in self._used.items() if used == 0}
-        for size, free in self._free.items():
-            self._free[size] = [offset for offset in free if offset // self.span_bytes not in empty]
+        for free in self._free.values():
+            free[:] = [offset for offset in free if offset // self.span_bytes not in empty]
         for span in empty:
             del self._class_of[span], self._used[span]
         self._spans += empty
