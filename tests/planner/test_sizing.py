@@ -238,6 +238,29 @@ def test_a_live_edge_keeps_its_capacity_and_prefetches_nothing() -> None:
     assert reading(plan, "a/0").credit_items == 2
 
 
+@pytest.mark.parametrize(("key", "keys"), [(None, 1), ("source", 2), ("key", 16), ("camera_id", 16)])
+def test_a_live_edge_has_room_for_each_of_its_keys(key: str | None, keys: int) -> None:
+    graph = Graph()
+    graph.source("left")
+    graph.source("right")
+    graph.step("both", ("left", "right"), options={"ordered": True})
+    graph.sink("screen", ("both", LatestSpec(key=key, capacity=2)))
+    plan = planned(graph)
+    assert channel(plan, "both").bound_items == 1 + 2 * keys
+    assert any("counted for 16" in note for note in plan.notes) is (keys == 16)
+
+
+def test_a_long_chain_of_diamonds_is_planned_in_no_time() -> None:
+    graph = Graph()
+    above = graph.source("camera")
+    for number in range(40):
+        left = graph.step(f"left{number}", above)
+        right = graph.step(f"right{number}", above)
+        above = graph.step(f"join{number}", left, right)
+    graph.sink("log", above)
+    assert len(planned(graph).tasks) == 122
+
+
 def test_a_task_reserves_the_space_of_its_largest_step() -> None:
     graph = Graph()
     graph.source("camera")

@@ -63,12 +63,13 @@ def _check_budget(facts: PlanFacts) -> None:
             remedy="run where the memory of the machine and of the container can be read",
         )
     if facts.memory_budget_bytes > available.value:
+        less = size_text(available.value // 4)
         raise MemoryShort(
             f"the memory budget is {size_text(facts.memory_budget_bytes)}, "
             f"and {size_text(available.value)} are available",
             cause="that is the smaller of what the machine has free and what the container allows",
             effect="nothing was started",
-            remedy=f'ask for less, such as --memory-bytes "{size_text(available.value // 4)}", or free memory',
+            remedy=f'ask for less, such as --memory-bytes "{less}", or free memory',
         )
 
 

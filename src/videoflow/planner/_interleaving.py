@@ -106,12 +106,18 @@ def _raised(
     }
 
 
-@dataclass(frozen=True)
 class _Streams:
     """Where the items of each source go."""
 
-    wiring: Wiring
-    turns: Mapping[ChannelRef, Turns]
+    def __init__(self, wiring: Wiring, turns: Mapping[ChannelRef, Turns]) -> None:
+        self.wiring = wiring
+        self.turns = turns
+        self.tasks_above: dict[str, frozenset[str]] = {}
+        for task in wiring.tasks:
+            writers = {wiring.writers[reading.channel].name for reading in wiring.read_by(task)}
+            self.tasks_above[task.name] = frozenset(writers).union(
+                *(self.tasks_above[name] for name in writers)
+            )
 
     def mixed(self, task: Task) -> list[Reading]:
         """Returns the subscriptions of a task on channels with several sources."""
@@ -133,28 +139,23 @@ class _Streams:
                             yield _Gap(mine, source, self.wiring.task_of(name))
 
     def _are_related(self, one: str, other: str) -> bool:
-        return one == other or one in self._tasks_above(other) or other in self._tasks_above(one)
-
-    def _tasks_above(self, name: str) -> set[str]:
-        found: set[str] = set()
-        for reading in self.wiring.read_by(self.wiring.task_of(name)):
-            writer = self.wiring.writers[reading.channel].name
-            found |= {writer, *self._tasks_above(writer)}
-        return found
-
-    def _inputs(self, task: Task, source: str) -> list[ChannelRef]:
-        channels = [reading.channel for reading in self.wiring.read_by(task)]
-        return [channel for channel in channels if source in self.turns[channel].sources]
+        return one == other or one in self.tasks_above[other] or other in self.tasks_above[one]
 
     def above(self, task: Task, source: str) -> set[ChannelRef]:
         """Returns the channels between a source and a task."""
-        found: set[ChannelRef] = set()
-        for channel in self._inputs(task, source):
-            found |= {channel, *self.above(self.wiring.writers[channel], source)}
-        return found
+        names = {task.name, *self.tasks_above[task.name]}
+        return {r.channel for r in self._carrying(source) if r.task.name in names}
 
     def unmerged(self, task: Task, source: str, limits: Mapping[ChannelRef, int]) -> int:
         """Returns how many items a source may have written that a task has not; one is being written."""
-        inputs = self._inputs(task, source)
-        writers = self.wiring.writers
-        return max((self.unmerged(writers[c], source, limits) + limits[c] for c in inputs), default=1)
+        behind: dict[str, int] = {}
+        for reading in self._carrying(source):
+            if reading.channel in limits:
+                writer = self.wiring.writers[reading.channel].name
+                items = behind.get(writer, 1) + limits[reading.channel]
+                behind[reading.task.name] = max(behind.get(reading.task.name, 1), items)
+        return behind.get(task.name, 1)
+
+    def _carrying(self, source: str) -> list[Reading]:
+        """Returns the subscriptions on channels with items of a source, in the order of tasks."""
+        return [r for r in self.wiring.readings if source in self.turns[r.channel].sources]

@@ -31,6 +31,12 @@ def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
         for node in wiring.spec.nodes
         if _is_at_least_once(node)
     ]
+    found += [
+        f"{reading.task.name} keeps the latest of each {reading.edge.latest.key} of {reading.parent}: memory "
+        f"is counted for {facts.defaults.latest_keys} of them"
+        for reading in wiring.readings
+        if reading.edge.latest is not None and reading.edge.latest.key not in (None, "source")
+    ]
     if not facts.execution.isolates_crash:
         found.append(
             f"the {facts.engine} engine isolates no crash: a node that ends the process ends the run, "

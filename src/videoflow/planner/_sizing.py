@@ -153,7 +153,11 @@ class _Sizer:
         latest = reading.edge.latest
         if latest is None:
             return 0
-        keys = max(self.defaults.latest_keys, len(self._port(reading.channel).sources)) if latest.key else 1
+        keys = 1
+        if latest.key == "source":
+            keys = len(self._port(reading.channel).sources)
+        elif latest.key is not None:
+            keys = self.defaults.latest_keys
         return latest.capacity * keys
 
 

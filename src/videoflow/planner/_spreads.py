@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from videoflow.graph.spec import PortRef
 from videoflow.planner._facts import SizingDefaults
 from videoflow.planner._ports import Port
+from videoflow.planner._tasks import Task
 from videoflow.planner._wiring import Reading, Wiring
 from videoflow.planner._words import count_text, size_text
 from videoflow.planner.plan import InputMode
@@ -20,6 +21,7 @@ class Spreads:
         self._ports = ports
         self._defaults = defaults
         self._scale = scale
+        self._heaviest: dict[str, int] = {}
 
     def of(self, reading: Reading) -> tuple[int, str]:
         """Returns the spread of a competing subscription, and how it came about."""
@@ -28,7 +30,7 @@ class Spreads:
         least = task.replicas * (task.batch + task.lookahead) + 1
         wanted = max(least, 2 * task.replicas * (prefetch + task.batch))
         why = f"2 x {count_text(task.replicas, 'replica')} x ({prefetch} prefetched + {task.batch} in work)"
-        heaviest = self._heaviest_below(reading)
+        heaviest = self._heaviest_below(task)
         if heaviest and wanted * heaviest > defaults.credit_bytes:
             wanted = max(least, defaults.credit_bytes // heaviest)
             why += f", lowered so that items of {size_text(heaviest)} fit {size_text(defaults.credit_bytes)}"
@@ -39,13 +41,15 @@ class Spreads:
             why += f"; at least {least}, one more than the replicas work on at once"
         return spread, f"spread {spread}: {why}"
 
-    def _heaviest_below(self, reading: Reading) -> int:
+    def _heaviest_below(self, task: Task) -> int:
         """Returns the most bytes that one of the task's inputs puts before an ordered reader or a join."""
-        heaviest = 0
-        for channel in self._wiring.written_by(reading.task):
-            port = self._ports[PortRef(node=channel.node, port=channel.port)]
-            for below in self._wiring.readers(channel):
-                competes = below.task.mode is InputMode.COMPETING
-                item = self._heaviest_below(below) if competes else port.item_bytes
-                heaviest = max(heaviest, port.burst * item)
-        return heaviest
+        if task.name not in self._heaviest:
+            heaviest = 0
+            for channel in self._wiring.written_by(task):
+                port = self._ports[PortRef(node=channel.node, port=channel.port)]
+                for below in self._wiring.readers(channel):
+                    competes = below.task.mode is InputMode.COMPETING
+                    item = self._heaviest_below(below.task) if competes else port.item_bytes
+                    heaviest = max(heaviest, port.burst * item)
+            self._heaviest[task.name] = heaviest
+        return self._heaviest[task.name]
