@@ -1,4 +1,4 @@
-"""`kill -9` of workers of every kind, at every barrier and at any time: nothing lost, nothing twice in effect.
+"""`kill -9` of workers of every kind, at every barrier and at any time: nothing is lost or done twice.
 
 `make storm` runs it with 200 kills, every other run with 20. It prints a table with a row for each barrier.
 """

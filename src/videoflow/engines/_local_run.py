@@ -212,6 +212,7 @@ class LocalRun:
                 self._stalled()
                 self._quit = True
             if self._quit or (self._deadline is not None and now > self._deadline):
+                self._quit = True
                 self._end_now()
                 return
 
@@ -257,6 +258,7 @@ class LocalRun:
             self._supervisor.turn(left)
 
     def _stalled(self) -> None:
+        self._supervisor.write_stacks()
         waiting = [replica.task for replica in self._supervisor.replicas if not replica.done]
         failure = FirstFailure(
             node=waiting[0].nodes[0],

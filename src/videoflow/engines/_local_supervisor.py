@@ -147,6 +147,13 @@ class Supervisor:
         self._failed_task = self._failed_task or failed_task
         self._tell(Desire(self._desired, self._failed_task))
 
+    def write_stacks(self) -> None:
+        """Lets every worker that has begun to work write where it stands to its log."""
+        for replica in self.replicas:
+            if replica.process is not None and replica.process.page.steps:
+                replica.process.note("no progress; the worker stands here:")
+                replica.process.interrupt_to_write_stacks()
+
     def end_now(self) -> None:
         """Asks every worker to end without draining, and starts no other."""
         self._ending = True

@@ -87,6 +87,10 @@ class WorkerProcess:
         """Ends it now; `pidfd` tells when it has."""
         self._process.kill()
 
+    def interrupt_to_write_stacks(self) -> None:
+        """Lets it write the stacks of its threads to its log; only where it has begun to work."""
+        os.kill(self.pid, signal.SIGUSR1)
+
     def reap(self) -> int:
         """Reaps the dead worker, ends whatever it started, and returns its exit status (negative: signal)."""
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -319,7 +319,7 @@ class Shell:
 
     def _republish(self, action: a.Republish) -> Sequence[PublicationOutcome]:
         found = wire.decode_outbox(action.pending, self._job.flow_id, self._job.program.run_id)
-        writer = Writer(self._task, self._job.slot, self._epoch)  # it speaks now, and may not be taken for old
+        writer = Writer(self._task, self._job.slot, self._epoch)  # it speaks now: not an old one
         envelopes = [msgspec.structs.replace(envelope, writer=writer) for envelope in found]
         outcomes = self._published(envelopes, "publish.sent")
         faults.reach("outbox.published")

@@ -251,6 +251,7 @@ def main(arguments: Sequence[str]) -> None:
         os.set_inheritable(descriptor, False)
     die_with(lifeline)
     faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # the engine asks where a stalled run stands
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     link = Link(socket.socket(fileno=control))
     received = link.receive()

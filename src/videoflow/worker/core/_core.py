@@ -251,6 +251,7 @@ class ReaderCore(Concluding):
     def _hold(self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]]) -> Steps:
         holding = self._holding
         assert holding is not None
+        self._finished_checkpoint = False
         holding.inputs.append(HeldInput(outcome.consumed, self._cursor(), settlements, outcome.inner))
         if outcome.consumed:
             yield from self._checkpoint(final=False)
