@@ -32,7 +32,8 @@ from videoflow.backends.outcomes import Accepted, Known, PublicationOutcome, Rej
 from videoflow.clock import RealClock
 
 ITEMS = 1500
-PATIENCE = 40.0
+PATIENCE = 20.0
+FAR = 10.0**6
 
 
 class Crew:
@@ -126,15 +127,34 @@ def publish(crew: Crew, member: MemoryMessaging, *numbers: int) -> None:
     assert all(isinstance(o, Accepted) for o in member.outcomes(handles, deadline=crew.soon()))
 
 
-def awaited(crew: Crew, member: MemoryMessaging, subscription: SubscriptionId) -> Callable[[], None]:
-    """Waits for the next item of a subscription, which is not there yet."""
+class Blocked:
+    """A waitable that is never ready, and says when its clock has attached and looked a second time."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self.blocked = threading.Event()
+
+    def ready(self) -> bool:
+        self._looks += 1
+        if self._looks > 1:
+            self.blocked.set()
+        return False
+
+    def fileno(self) -> int | None:
+        return None
+
+
+def start_waiting(crew: Crew, member: MemoryMessaging, subscription: SubscriptionId) -> None:
+    """Starts a thread that waits for the next item, which is not there yet; returns when it is blocked."""
+    probe = Blocked()
 
     def wait() -> None:
         waitable = member.waitable(subscription)
-        assert crew.clock.wait([waitable], crew.soon()) == {waitable}
+        assert crew.clock.wait([waitable, probe], FAR) == {waitable}
         assert len(member.receive(subscription, deadline=0.0)) == 1
 
-    return wait
+    crew.start(wait)
+    assert probe.blocked.wait(PATIENCE)
 
 
 def test_two_writers_two_replicas_and_an_ordered_reader(crew: Crew) -> None:
@@ -181,7 +201,7 @@ def test_a_blocked_reader_and_a_blocked_writer_are_interrupted(crew: Crew) -> No
     held = holder.receive(work, deadline=0.0)
     outcomes: list[PublicationOutcome] = []
     deliveries: list[Sequence[Delivery]] = []
-    far = crew.clock.monotonic() + 1000.0
+    far = FAR
     second = writer.begin_publish([data(channel_id(), 2)], deadline=far)
 
     def blocked_write() -> None:
@@ -211,9 +231,11 @@ def test_what_found_room_late_wakes_its_readers(crew: Crew) -> None:
     (last,) = first.receive(one, deadline=0.0)
     (done,) = second.receive(two, deadline=0.0)
     second.settle([(done.token, Completed())], deadline=crew.soon())
-    crew.start(lambda: publish(crew, writer, 1))
-    crew.start(awaited(crew, second, two))
+    handles = writer.begin_publish([data(channel_id(), 1)], deadline=crew.soon())
+    start_waiting(crew, second, two)
     first.settle([(last.token, Completed())], deadline=crew.soon())
+    (outcome,) = writer.outcomes(handles, deadline=crew.soon())
+    assert isinstance(outcome, Accepted)
     crew.join()
 
 
@@ -223,9 +245,7 @@ def test_credit_that_comes_back_wakes_the_other_replica(crew: Crew) -> None:
     publish(crew, crew.member("writer"), 0, 1)
     first, second = crew.member("first"), crew.member("second")
     (held,) = first.receive(work, deadline=0.0)
-    waitable = second.waitable(work)
-    assert not waitable.ready()
-    crew.start(awaited(crew, second, work))
+    start_waiting(crew, second, work)
     first.settle([(held.token, Completed())], deadline=crew.soon())
     crew.join()
 
@@ -238,6 +258,6 @@ def test_a_delayed_retry_comes_back_to_a_blocked_reader(crew: Crew) -> None:
     (held,) = reader.receive(work, deadline=0.0)
     reader.settle([(held.token, Retry(0.05))], deadline=crew.soon())
     taken: list[Delivery] = []
-    crew.start(lambda: taken.extend(reader.receive(work, deadline=crew.clock.monotonic() + 10**6)))
+    crew.start(lambda: taken.extend(reader.receive(work, deadline=FAR)))
     crew.join()
     assert ordinals(taken) == [0]
