@@ -33,7 +33,6 @@ from videoflow.clock import RealClock
 
 ITEMS = 1500
 PATIENCE = 20.0
-FAR = 10.0**6
 
 
 class Crew:
@@ -66,6 +65,10 @@ class Crew:
         for failure in self._failures:
             raise failure
         assert not any(thread.is_alive() for thread in self._threads)
+
+    def far(self) -> float:
+        """Returns a deadline beyond the patience of `join`: who comes back at it has failed."""
+        return self.clock.monotonic() + 1000 * PATIENCE
 
     def soon(self) -> float:
         return self.clock.monotonic() + PATIENCE
@@ -150,7 +153,7 @@ def start_waiting(crew: Crew, member: MemoryMessaging, subscription: Subscriptio
 
     def wait() -> None:
         waitable = member.waitable(subscription)
-        assert crew.clock.wait([waitable, probe], FAR) == {waitable}
+        assert crew.clock.wait([waitable, probe], crew.far()) == {waitable}
         assert len(member.receive(subscription, deadline=0.0)) == 1
 
     crew.start(wait)
@@ -201,7 +204,7 @@ def test_a_blocked_reader_and_a_blocked_writer_are_interrupted(crew: Crew) -> No
     held = holder.receive(work, deadline=0.0)
     outcomes: list[PublicationOutcome] = []
     deliveries: list[Sequence[Delivery]] = []
-    far = FAR
+    far = crew.far()
     second = writer.begin_publish([data(channel_id(), 2)], deadline=far)
 
     def blocked_write() -> None:
@@ -258,6 +261,6 @@ def test_a_delayed_retry_comes_back_to_a_blocked_reader(crew: Crew) -> None:
     (held,) = reader.receive(work, deadline=0.0)
     reader.settle([(held.token, Retry(0.05))], deadline=crew.soon())
     taken: list[Delivery] = []
-    crew.start(lambda: taken.extend(reader.receive(work, deadline=FAR)))
+    crew.start(lambda: taken.extend(reader.receive(work, deadline=crew.far())))
     crew.join()
     assert ordinals(taken) == [0]
