@@ -209,7 +209,6 @@ def test_a_spread_wider_than_the_hold_below_it_was_made_for_deadlocks() -> None:
     [
         (crops, ["name"]),
         (lookahead, ["camera"]),
-        (merged_once, ["track"]),
         (merged_apart, ["p", "q"]),
         (merged_apart_twice, ["p", "q"]),
     ],
@@ -222,6 +221,13 @@ def test_channels_without_the_room_that_they_were_given_deadlock(
         room = max(channel.bound_items for channel in plan.channels if channel.ref.node == node)
         assert room > 1
         plan = with_bound(plan, node, 1 - room)
+    assert any(play(plan, schedule) is not None for schedule in schedules(16))
+
+
+def test_a_join_of_one_merged_stream_deadlocks_where_it_holds_only_what_one_source_needs() -> None:
+    plan = with_bound(tight(merged_once()), "track", -8)
+    assert min(channel.bound_items for channel in plan.channels if channel.ref.node == "track") == 1
+    plan = with_credit(plan, "draw/0", -1)
     assert any(play(plan, schedule) is not None for schedule in schedules(16))
 
 

@@ -72,15 +72,10 @@ def interleave(
     mixed = {name: found for name, found in mixed.items() if disagree(turns[r.channel] for r in found)}
     gaps = [gap for readings in mixed.values() for gap in streams.gaps(readings)]
     region = {channel for gap in gaps for channel in streams.above(gap.merging, gap.source)}
-    whole = {
-        (r.channel, r.reader): replace(needs[r.channel, r.reader], whole=True)
-        for readings in mixed.values()
-        for r in readings
-    }
-    raised: Needs = {**needs, **whole}
+    raised = needs
     for _ in range(_ROUNDS):
         limits = {channel: max(floor(channel, raised), bound) for channel in region}
-        following = {**needs, **whole, **_raised(streams, gaps, whole, limits)}
+        following = {**needs, **_raised(streams, gaps, needs, limits)}
         if following == raised:
             return Interleaving(raised, limits, tuple(mixed))
         raised = following

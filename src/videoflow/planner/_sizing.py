@@ -113,15 +113,17 @@ class _Sizer:
             spread, why = self.spreads.of(reading)
             return Need(first=task.replicas * (task.batch + task.lookahead), spread=spread, spread_why=why)
         is_join = task.mode is InputMode.JOIN
+        is_mixed = is_join and self._is_mixed(task)
         return Need(
             first=self._group(reading) if is_join else 1,
-            skew=turns.from_merge if is_join and self._is_among_mixed(task) else turns.skew,
+            skew=turns.from_merge if is_mixed else turns.skew,
             kept=task.holds_items,
             ahead=task.lookahead,
             siblings=self._siblings(reading) if is_join else 0,
+            whole=is_mixed,
         )
 
-    def _is_among_mixed(self, task: Task) -> bool:
+    def _is_mixed(self, task: Task) -> bool:
         """Returns whether several inputs of a join carry several sources each on one channel."""
         readings = self.wiring.read_by(task)
         return len({r.edge.input for r in readings if len(self.turns[r.channel].sources) > 1}) > 1
