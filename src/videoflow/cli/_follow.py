@@ -11,6 +11,7 @@ from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunHandle
 
 _LOOK_SECONDS = 0.25
+_ANSWERED = 2
 
 
 def follow(
@@ -30,7 +31,8 @@ def follow(
         while passed_on < requests.count:
             passed_on += 1
             handle.stop()
-            progress.note(_answer(passed_on, drain_seconds), style="yellow")
+            if passed_on <= _ANSWERED:
+                progress.note(_answer(passed_on, drain_seconds), style="yellow")
         for line in logs.new_lines():
             progress.note(line)
         progress.show(handle.status())

@@ -1,19 +1,21 @@
 """Requests to stop that come as signals: Ctrl-C, SIGTERM, and the end of the terminal.
 
 Used by `run-local`. The handlers only count, since they run between any two steps of the main thread and
-must not take a lock; who waits for the run looks at the count. It refuses nothing: the third request ends
-the process at once.
+must not take a lock; who waits for the run looks at the count. It refuses to cut off the end that the second
+request began: only when that takes long does a further one end the process at once.
 """
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 _LISTENED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REQUESTS_WHILE_STARTING = 2
-_REQUESTS_TO_END_AT_ONCE = 3
+_REQUESTS_TO_END = 2
+_PATIENCE_SECONDS = 5.0
 
 
 class StopRequests:
@@ -33,6 +35,7 @@ class StopRequests:
         self.interrupted = False
         self.started = False
         self._before_the_end = before_the_end
+        self._ending_since = 0.0
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -52,6 +55,8 @@ class StopRequests:
         self.interrupted = self.interrupted or number == signal.SIGINT
         if not self.started and self.count >= _REQUESTS_WHILE_STARTING:
             raise KeyboardInterrupt
-        if self.count >= _REQUESTS_TO_END_AT_ONCE:
+        if self.count == _REQUESTS_TO_END:
+            self._ending_since = time.monotonic()
+        elif self.count > _REQUESTS_TO_END and time.monotonic() - self._ending_since > _PATIENCE_SECONDS:
             self._before_the_end()
             os._exit(130)

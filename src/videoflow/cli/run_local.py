@@ -155,6 +155,7 @@ def _hand_over(report: RunReport, shown: _Shown) -> None:
         print(report.to_json().decode())
     if shown.report is not None:
         try:
+            shown.report.absolute().parent.mkdir(parents=True, exist_ok=True)
             write_atomically(shown.report, report.to_json())
         except OSError as error:
             raise OutputUnwritable(

@@ -66,7 +66,10 @@ def count(records: Sequence[OriginRecord]) -> _Counts:
 
 
 def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeReport:
-    """Returns the ledger of one edge from its two ends."""
+    """Returns the ledger of one edge from its two ends.
+
+    What is announced and not settled is in flight; whether that may be is `judge_in_flight`'s to say.
+    """
     parent = edge.parent if edge.port == "out" else f"{edge.parent}.{edge.port}"
     report = EdgeReport(parent=parent, child=edge.child, announced=0, transport=edge.transport.value)
     if not isinstance(announced, Known) or not isinstance(settled, Known):
@@ -78,10 +81,28 @@ def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeRep
     for fate, items in done.fates.items():
         _add(report, fate, items)
     report.in_flight = said.total - done.total
-    report.closed = said.total == done.total and said.closed == done.closed
-    if not report.closed:
+    report.closed = (report.in_flight > 0 and _within(done, said)) or (
+        report.in_flight == 0 and said.closed == done.closed
+    )
+    if report.in_flight or not report.closed:
         report.detail = _difference(said, done)
     return report
+
+
+def judge_in_flight(edge: EdgeReport, *, cut_short: bool) -> None:
+    """Items in flight at the end do not close, except where the run was ended without draining."""
+    if edge.closed and edge.in_flight:
+        edge.closed = cut_short
+        if cut_short:
+            edge.detail = ""
+
+
+def _within(done: _Counts, said: _Counts) -> bool:
+    """Whether nothing was settled that was not announced."""
+    return all(
+        _first_outside(closed, said.closed.get(origin, IntervalSet())) is None
+        for origin, closed in done.closed.items()
+    )
 
 
 def _add(report: EdgeReport, fate: Fate, items: int) -> None:

@@ -69,10 +69,12 @@ def claim_outputs(paths: Iterable[Path], run_id: str, *, locks: Path | None = No
         UsageError: A path is written twice by this run, or is held by another one, which is named.
         OutputUnwritable: A path cannot be written, or the claims cannot be kept.
     """
-    resolved = [path.parent.resolve() / path.name for path in paths]
-    _refuse_twice(resolved)
-    for path in resolved:
+    named = [path.parent.resolve() / path.name for path in paths]
+    _refuse_twice(named)
+    for path in named:
         require_writable(path)
+    # A node may replace a symbolic link, or write through it: both names are taken.
+    resolved = list(dict.fromkeys(each for path in named for each in (path, path.resolve())))
     folder = locks if locks is not None else home_folder() / "outputs"
     claims = OutputClaims()
     try:

@@ -13,6 +13,7 @@ import msgspec
 
 from videoflow import wire
 from videoflow.backends.runtime import DeadLetter, Desired, FirstFailure, FlowRuntime
+from videoflow.engines._ledger import judge_in_flight
 from videoflow.graph.report import (
     DeadLetterReport,
     EdgeReport,
@@ -54,7 +55,7 @@ class RunFacts:
         began_wall: When it began.
         seconds: How long it took.
         now: Monotonic seconds, for deadlines.
-        quit: It was ended without draining.
+        quit: It was ended without draining; what was in flight then is accounted for as such.
         lost: Tasks that never ended, with why.
         folder: Run folder, or "".
     """
@@ -84,6 +85,8 @@ def make_report(facts: RunFacts) -> RunReport:
     failure = facts.runtime.first_failure(deadline=facts.deadline)
     letters = facts.runtime.dead_letters(deadline=facts.deadline)
     desired = facts.runtime.desired(deadline=facts.deadline)
+    for edge in facts.edges:
+        judge_in_flight(edge, cut_short=facts.quit)
     sources = _sources(facts, desired, failure)
     gaps = _gaps(facts, sources)
     verdict = _verdict(facts, failure, desired, sources, len(letters))
@@ -159,6 +162,15 @@ def _gaps(facts: RunFacts, sources: Sequence[SourceReport]) -> list[GapReport]:
         if not edge.closed
     ]
     gaps += [
+        GapReport(
+            where=f"{edge.parent} -> {edge.child}",
+            what=f"{edge.in_flight} of {edge.announced} items were in flight",
+            cause="the run was ended without draining",
+        )
+        for edge in facts.edges
+        if edge.closed and edge.in_flight
+    ]
+    gaps += [
         GapReport(where=source.node, what=f"the source ended as {source.outcome}", cause=source.detail)
         for source in sources
         if source.outcome != "complete"
@@ -178,9 +190,11 @@ def _verdict(
 ) -> Verdict:
     if failure is not None:
         return Verdict.STALLED if failure.exit_status == _EXIT[Verdict.STALLED] else Verdict.FAILED
+    if any(edge.closed is False for edge in facts.edges):
+        return Verdict.FAILED
     if desired is Desired.STOP or facts.quit:
         return Verdict.STOPPED
-    if any(edge.closed is False for edge in facts.edges) or facts.lost:
+    if facts.lost:
         return Verdict.FAILED
     bad = any(source.outcome != "complete" for source in sources)
     unknown = any(edge.closed is None for edge in facts.edges)

@@ -57,9 +57,15 @@ def traits_of(node: Node) -> TraitsSpec:
         batch_invariant=bool(node.batch_invariant),
         max_item_bytes=largest() if callable(largest) else largest,
         collects=bool(node.collects),
-        outputs=tuple(str(path) for path in node.outputs()),
-        inputs=tuple(str(path) for path in node.inputs()) if callable(node.inputs) else (),
+        outputs=_paths(node, "outputs"),
+        inputs=_paths(node, "inputs"),
     )
+
+
+def _paths(node: Node, method: str) -> tuple[str, ...]:
+    """Returns the paths that a node names; none where the class uses the name for data of its own."""
+    found = getattr(node, method)
+    return tuple(str(path) for path in found()) if callable(found) else ()
 
 
 def is_stateful(node: Node) -> bool:

@@ -49,8 +49,8 @@ class SourceReport(msgspec.Struct, kw_only=True):
 class EdgeReport(msgspec.Struct, kw_only=True):
     """The ledger of one edge: announced = the sum of the rest, or the ledger does not close.
 
-    Counts are of statements: ordinals, or traces below a fan-out. `closed` is None where an end could
-    not be read.
+    Counts are of statements: ordinals, or traces below a fan-out. Items in flight at the end close only
+    where the run was ended without draining. `closed` is None where an end could not be read.
     """
 
     parent: str
