@@ -39,4 +39,4 @@ def build_flow(
     drawn = Annotator(name="draw")(camera, tracks, counts)
     video = VideoSink(out, name="video")(drawn)
     log = JsonlSink(out.with_name("counts.jsonl"), name="log")(counts)
-    return vf.Flow([video, log])
+    return vf.Flow([video, log], name="people-counting")

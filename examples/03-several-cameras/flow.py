@@ -38,4 +38,5 @@ def build_flow(cameras: int = 3, frames: int = 60, rounds: int = 5, out: str = "
     scenes = [SyntheticScene(frames, seed=number, name=f"camera-{number}") for number in range(cameras)]
     newest = vf.merge(*scenes).latest(key="source")
     crowd = Crowd(rounds, name="crowd")(newest)
-    return vf.Flow([JsonlSink(out, name="log")(crowd), Console(name="say")(crowd)])
+    log, say = JsonlSink(out, name="log")(crowd), Console(name="say")(crowd)
+    return vf.Flow([log, say], name="several-cameras")

@@ -14,4 +14,4 @@ def build_flow(frames: int = 60, replicas: int = 2, out: str = "boxes.jsonl") ->
     """
     camera = SyntheticScene(frames, name="camera")
     boxes = Detector(classes=["person"], name="detect", replicas=replicas)(camera)
-    return vf.Flow([JsonlSink(out, name="log")(boxes)])
+    return vf.Flow([JsonlSink(out, name="log")(boxes)], name="parallel-detection")

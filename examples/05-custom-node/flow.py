@@ -76,6 +76,6 @@ def build_flow(
     scene = SyntheticScene(frames, name="camera")
     cutter = Cutter(taller_than, name="cut", fuse="look")(scene, scene.truth)
     painter = Painter(name="paint", fuse="look")(cutter.crops)
-    return vf.Flow(
-        [JsonlSink(counts, name="counts")(cutter), JsonlSink(portraits, name="portraits")(painter)]
-    )
+    tall = JsonlSink(counts, name="counts")(cutter)
+    looks = JsonlSink(portraits, name="portraits")(painter)
+    return vf.Flow([tall, looks], name="custom-node")

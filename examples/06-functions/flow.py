@@ -44,4 +44,5 @@ def build_flow(frames: int = 50, least: int = 40, out: str = "edges.jsonl") -> v
     scene = SyntheticScene(frames, name="camera")
     edge = edges(least=least, name="edges", fuse="look")(gray(name="gray", fuse="look")(scene))
     rows = measured(name="measured")(scene, edge)
-    return vf.Flow([JsonlSink(out, name="log")(rows), Collect(name="tenth")(every_tenth(rows))])
+    log = JsonlSink(out, name="log")(rows)
+    return vf.Flow([log, Collect(name="tenth")(every_tenth(rows))], name="functions")

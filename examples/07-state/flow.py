@@ -80,4 +80,6 @@ def build_flow(frames: int = 60, table: str = "speeds.csv", totals: str = "total
     """
     scene = SyntheticScene(frames, name="camera")
     speeds = Speeds(name="speeds")(scene.truth)
-    return vf.Flow([Table(table, name="table")(speeds), JsonlSink(totals, name="totals")(speeds.totals)])
+    rows = Table(table, name="table")(speeds)
+    last_words = JsonlSink(totals, name="totals")(speeds.totals)
+    return vf.Flow([rows, last_words], name="state")

@@ -14,10 +14,18 @@ import pytest
 from tests.examples.running import EXAMPLES, NAMES, Run, Runs, expected, groupings, pictures
 from videoflow.media.decoding import VideoReader
 
-LOSSLESS = [name for name in NAMES if expected(name).lossless]
-LIVE = [name for name in NAMES if not expected(name).lossless]
+
+def together(name: str) -> pytest.MarkDecorator:
+    """All tests of one example run in one process, which makes each of its runs once."""
+    return pytest.mark.xdist_group(f"example-{name}")
+
+
+LOSSLESS = [pytest.param(name, marks=together(name)) for name in NAMES if expected(name).lossless]
+LIVE = [pytest.param(name, marks=together(name)) for name in NAMES if not expected(name).lossless]
 GROUPINGS = [
-    pytest.param(name, engine, fuse, id=f"{name}-{engine}-{'fused' if fuse else 'unfused'}")
+    pytest.param(
+        name, engine, fuse, id=f"{name}-{engine}-{'fused' if fuse else 'unfused'}", marks=together(name)
+    )
     for name in NAMES
     for engine, fuse in groupings(name)
 ]

@@ -1,6 +1,7 @@
 """A sink as a worker runs it, crashes included: what was not committed is lost, and its inputs come again."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from videoflow.graph import DELETED, Consumer, Context, Invoker, State
@@ -46,7 +47,7 @@ class SinkRun:
             value = self._inputs[self._given]
             self._context.ordinal = self._given
             self._context.time_seconds = getattr(value, "time_seconds", self._given / 25)
-            self._attempt(lambda given=value: self._invoker.consume((given,), self._context))  # type: ignore[misc]  # a default binds it
+            self._attempt(partial(self._invoker.consume, (value,), self._context))
             self._given += 1
             last = number == count - 1
             self._checkpoint(commit=not (last and crash_before_commit))

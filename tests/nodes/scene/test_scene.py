@@ -1,6 +1,7 @@
 """The drawn scene: the same everywhere, resumable anywhere, and true about what it shows."""
 
 import hashlib
+from collections.abc import Generator
 from typing import Any
 
 import cv2
@@ -145,7 +146,8 @@ def test_the_run_knows_how_many_frames_to_expect_and_how_it_ended() -> None:
     assert scene.summary() == {"expected": 3}
     produced = scene.produce(None)
     next(produced)
-    produced.close()  # type: ignore[attr-defined]  # it is a generator
+    assert isinstance(produced, Generator)
+    produced.close()
     assert scene.summary()["outcome"] == "stopped"
     items(scene)
     assert scene.summary()["outcome"] == "complete"
