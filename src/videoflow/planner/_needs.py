@@ -48,7 +48,7 @@ class Need:
         """Says the sum."""
         parts = [f"{self.first} to go on with"]
         if self.skew:
-            behind = list_text([f"{term.items} behind {term.task}" for term in self.skew])
+            behind = list_text([f"{items} behind {task}" for task, items in _by_task(self.skew).items()])
             parts.append(f"{total(self.skew)} that may come out of turn ({behind})")
         if self.apart:
             of = list_text([f"{term.items} of {term.task}" for term in self.apart])
@@ -60,3 +60,10 @@ class Need:
         if len(parts) == 1:
             return f"it must hold {count_text(self.items, 'item')}"
         return f"it must hold {' + '.join(parts)} = {self.items} items"
+
+
+def _by_task(skew: Skew) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for term in skew:
+        found[term.task] = found.get(term.task, 0) + term.items
+    return found
