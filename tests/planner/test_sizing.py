@@ -65,6 +65,10 @@ def test_three_parallel_stages_before_a_video_file_need_92_frames() -> None:
 
 
 @pytest.mark.parametrize(("stage_count", "hold"), [(0, 32), (1, 52), (2, 72), (4, 112)])
+def test_each_stage_adds_its_spread_once(stage_count: int, hold: int) -> None:
+    assert reading(planned(stages(stage_count)), "video/0").hold_items == hold
+
+
 def test_a_task_with_several_inputs_is_named_once_with_its_sum() -> None:
     graph = Graph()
     graph.source("left")
@@ -72,10 +76,6 @@ def test_a_task_with_several_inputs_is_named_once_with_its_sum() -> None:
     graph.step("both", ("left", "right"))
     graph.sink("log", "both")
     assert "20 that may come out of turn (20 behind both)" in reading(planned(graph), "log/0").why
-
-
-def test_each_stage_adds_its_spread_once(stage_count: int, hold: int) -> None:
-    assert reading(planned(stages(stage_count)), "video/0").hold_items == hold
 
 
 def test_one_replica_has_a_spread_too_since_a_redelivery_is_overtaken() -> None:
