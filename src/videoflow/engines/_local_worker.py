@@ -50,7 +50,7 @@ class WorkerProcess:
         inherited = (theirs.fileno(), their_lifeline.fileno())
         with log.open("ab") as output, theirs, their_lifeline:
             self._process = subprocess.Popen(
-                [sys.executable, "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
+                [sys.executable, "-P", "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
