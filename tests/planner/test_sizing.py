@@ -75,7 +75,8 @@ def test_a_task_with_several_inputs_is_named_once_with_its_sum() -> None:
     graph.source("right")
     graph.step("both", ("left", "right"))
     graph.sink("log", "both")
-    assert "20 that may come out of turn (20 behind both)" in reading(planned(graph), "log/0").why
+    plan = planned(graph, sizes={"left": FRAME, "right": FRAME})
+    assert "20 that may come out of turn (20 behind both)" in reading(plan, "log/0").why
 
 
 def test_one_replica_has_a_spread_too_since_a_redelivery_is_overtaken() -> None:
