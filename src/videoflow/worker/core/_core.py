@@ -19,6 +19,7 @@ from videoflow.backends.messaging import (
     Settlement,
     Terminal,
 )
+from videoflow.backends.runtime import FirstFailure
 from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Concluding, Start, Steps
@@ -29,6 +30,7 @@ from videoflow.worker.core.actions import (
     Checkpoint,
     Commit,
     Element,
+    FailRun,
     Failure,
     Load,
     Progress,
@@ -152,11 +154,31 @@ class ReaderCore(Concluding):
             return True
         if self._controls and all(p.drained for p in self._progress):
             yield from self.settle(Pending([], self._taken_controls()))
-        if any(p.aborted for p in self._progress) and all(p.sealed for p in self._progress):
+        aborted = any(p.aborted for p in self._progress)
+        if aborted and all(p.sealed for p in self._progress):
             self._gaps_closed = True
-        if all(p.drained for p in self._progress) and not self._order.holding:
-            yield from self._last_checkpoint()
+        if all(p.drained for p in self._progress):
+            if not self._order.holding:
+                yield from self._last_checkpoint()
+            elif not aborted:
+                yield from self._refuse_hole()
         return False
+
+    def _refuse_hole(self) -> Steps:
+        """Fails the run: everything has come, and yet what is held waits for something."""
+        origin, silent = self._order.hole()
+        entry = self.program.entry
+        names = " and ".join(entry.input_names[number] for number in silent) or "its parents"
+        yield FailRun(
+            FirstFailure(
+                node=entry.spec.name,
+                code="VF-RUN-FAILED",
+                message=f"item {origin.ordinal} of {origin.node} never reached node {entry.spec.name}",
+                cause=f"{names} ended without a word of it",
+                remedy="this is a defect; please report it with report.json and plan.json",
+            )
+        )
+        raise RunAborted(self.program.task.name)
 
     # Working ----------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from videoflow.backends.coverage import Hop, IntervalSet, Origin, OriginRecord
 from videoflow.backends.messaging import Delivery, Kind
 
 Key = tuple[int, ...]
+Found = list["tuple[Held, int] | None"]
 
 
 class CursorRecord(msgspec.Struct, array_like=True):
@@ -35,6 +36,7 @@ class Held:
     reader: int
     delivery: Delivery
     remaining: int = 1
+    arrived: int = 0
     again: bool = False
 
 
@@ -186,12 +188,22 @@ class OrderedInputs:
         """Whether anything waits here to be given out."""
         return any(p.by_key or p.intervals for line in self._lines.values() for p in line.parents)
 
+    def hole(self) -> tuple[Origin, tuple[int, ...]]:
+        """Returns the first trace that what is held waits for, and the parents that said nothing of it."""
+        holes = []
+        for (node, epoch), line in sorted(self._lines.items()):
+            if any(p.by_key or p.intervals for p in line.parents):
+                silent = tuple(n for n, parent in enumerate(line.parents) if line.find(parent) is None)
+                holes.append((Origin(node, epoch, line.expected[0]), silent))
+        return next((hole for hole in holes if hole[1]), holes[0])
+
     def add(self, parent: int, reader: int, delivery: Delivery) -> Held | None:
         """Takes a delivery in; returns it at once when it says nothing new."""
         envelope = delivery.envelope
         line = self._line(envelope.origin.node, envelope.origin.epoch)
         slots = line.parents[parent]
-        held = Held(reader, delivery, 0)
+        self._ticket += 1
+        held = Held(reader, delivery, 0, self._ticket)
         if envelope.kind is Kind.EPOCH_END:
             passed = envelope.origin.epoch < self._epochs.get(envelope.origin.node, 0)
             if passed or (slots.end is not None and slots.end.delivery.token.message_id != _message(held)):
@@ -221,15 +233,18 @@ class OrderedInputs:
             gaps_closed: Nothing more will come, and what was never said is aborted: take what is held in
                 order, with None for the parents that said nothing.
         """
+        ready = []
         for (node, epoch), line in self._lines.items():
-            if epoch != self._epochs.get(node, 0):
-                continue
-            group = self._take(node, epoch, line, gaps_closed)
-            if group is not None:
-                return group
-            if self._end_epoch(node, line):
-                return self.next(gaps_closed=gaps_closed)
-        return None
+            if epoch == self._epochs.get(node, 0):
+                found = self._found(line, gaps_closed)
+                if found is not None:
+                    ready.append((_arrived(found), node, epoch, found))
+                elif self._end_epoch(node, line):
+                    return self.next(gaps_closed=gaps_closed)
+        if not ready:
+            return None
+        _, node, epoch, found = min(ready, key=lambda one: one[0])
+        return self._take(node, epoch, self._lines[node, epoch], found)
 
     def finish(self, group: Group) -> list[Held]:
         """Counts a group's traces off its deliveries; returns those that have none left."""
@@ -259,7 +274,8 @@ class OrderedInputs:
                 held.remaining += high - low + 1
         return None if held.remaining else held
 
-    def _take(self, node: str, epoch: int, line: _Line, gaps_closed: bool) -> Group | None:
+    def _found(self, line: _Line, gaps_closed: bool) -> Found | None:
+        """Returns what each parent says of the expected trace, or None where it may not be taken yet."""
         found = [line.find(parent) for parent in line.parents]
         if gaps_closed and None in found:
             keys = [key for parent in line.parents if (key := line.first(parent)) is not None]
@@ -270,9 +286,10 @@ class OrderedInputs:
             found = [line.find(parent) for parent in line.parents]
         elif None in found:
             return None
+        return found if self._may_follow([pair for pair in found if pair], gaps_closed) else None
+
+    def _take(self, node: str, epoch: int, line: _Line, found: Found) -> Group:
         present = [pair for pair in found if pair is not None]
-        if not self._may_follow(present, gaps_closed):
-            return None
         ordinal = line.expected[0]
         last = min(upto for _, upto in present)
         widest = max((held.delivery.envelope for held, _ in present), key=lambda e: len(e.path))
@@ -301,6 +318,11 @@ class OrderedInputs:
         self.ended_epochs.append([end for end in ends if end is not None])
         self._epochs[node] = self._epochs.get(node, 0) + 1
         return True
+
+
+def _arrived(found: Found) -> int:
+    """Returns when a group was complete: sources that meet here take turns as they came."""
+    return max(pair[0].arrived for pair in found if pair is not None)
 
 
 def _message(held: Held) -> str:
