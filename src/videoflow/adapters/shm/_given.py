@@ -101,6 +101,7 @@ class GivenFeed(Feed):
         others = [(given, n) for n, given in enumerate(self._loads) if n != replica]
         load, busiest = max(others, default=(0, -1))
         if self.wanted[replica] and load:
+            self.wanted[busiest] = 0
             self.owner.hub.queue(self.peers[busiest], (Op.RECALL, self.number, self.wanted[replica]))
 
     def handed_back(self, replica: int, sequence: int) -> None:

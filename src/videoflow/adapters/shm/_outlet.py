@@ -39,12 +39,13 @@ _ROWS_AT_ONCE = 512
 class Handle:
     """One publication on its way; `outcome` is None as long as there was no room."""
 
-    __slots__ = ("envelope", "outcome", "slots")
+    __slots__ = ("concluded", "envelope", "outcome", "slots")
 
     def __init__(self, envelope: Envelope) -> None:
         self.envelope = envelope
         self.outcome: PublicationOutcome | None = None
         self.slots: tuple[Slot, ...] = ()
+        self.concluded = False
 
 
 class Statement:
@@ -213,6 +214,10 @@ class Outlet:
                 envelope.publication_id, sequence, duplicate=False, durability=Durability.HOST
             )
         return True
+
+    def knows(self, envelope: Envelope) -> bool:
+        """Returns whether an envelope only repeats what was announced."""
+        return not envelope.intervals and self.closed.covers(envelope.origin, envelope.path)
 
     def _fresh(self, handles: list[Handle]) -> list[Envelope]:
         """Returns what was not announced before; gives the handles of the rest their outcome."""

@@ -165,6 +165,7 @@ class ShmPayloads(PayloadStore):
         process = self._process
         while True:
             with process.lock:
+                process.introduce()
                 process.service()
                 if not process.awaiting:
                     offset = process.slab.allocate(max(1, size_bytes))

@@ -100,6 +100,7 @@ class Process(ProcessParts):
         self._served_at = 0.0
         self.awaiting = {peer for peer in kit.started if peer not in kit.ended}
         self._adopting = kit.incarnation > 1
+        self._introduced = False
         self.outlets: dict[int, Outlet] = {}
         self.inlets: dict[int, Inlet] = {}
         self._build()
@@ -283,8 +284,12 @@ class Process(ProcessParts):
 
     def _connect(self, peer: Peer, end: socket.socket) -> None:
         self.hub.connect(peer, end)
-        if peer in self._lenders() and not self.awaiting:
-            self._introduce(peer)
+        if peer not in self._lenders():
+            return
+        if not self._adopting:
+            self._tell_holds(peer)
+        if self._introduced and not self.awaiting:
+            self._say_hello(peer)
 
     def _gone(self, peer: Peer, *, final: bool) -> None:
         self.hub.disconnect(peer)
@@ -307,14 +312,30 @@ class Process(ProcessParts):
         """A reader has said all that it holds; when all have, this process can say the same above."""
         if peer in self.awaiting:
             self.awaiting.discard(peer)
+            if not self.awaiting and self._introduced:
+                for lender in self._lenders():
+                    self._say_hello(lender)
+
+    def introduce(self) -> None:
+        """Lets writers know that this process reads; it is ready for input, and has published its outbox.
+
+        A new incarnation says before that what it holds: the records in its rings and in its outbox may
+        refer to payloads that nobody else keeps.
+        """
+        if not self._introduced:
+            self._introduced = True
             if not self.awaiting:
                 for lender in self._lenders():
-                    self._introduce(lender)
+                    self._say_hello(lender)
+                self.hub.flush()
 
-    def _introduce(self, lender: Peer) -> None:
-        """Says what is held before anything else, since what is settled meanwhile may end with the hello."""
+    def _tell_holds(self, lender: Peer) -> None:
         slots = self.holds.kept_from(lender, adopting=self._adopting)
         self.hub.queue(lender, (Op.HOLDS, slots))
+
+    def _say_hello(self, lender: Peer) -> None:
+        if self._adopting:  # before the hello, with which what was settled meanwhile may end
+            self._tell_holds(lender)
         self.hub.queue(lender, (Op.HELLO,))
         for inlet in self.inlets.values():
             if lender in inlet.peers:

@@ -35,12 +35,13 @@ class ShmPublisher(Publisher):
             for group in groups.values():
                 if len(group) > 1:
                     check_group([handle.envelope for handle in group])
-            self._hold(handles)
+            self._hold([h for h in handles if not touched[h.envelope.channel].knows(h.envelope)])
             for (channel, _), group in groups.items():
                 touched[channel].publish(Statement(group, deadline))
             for outlet in touched.values():
                 outlet.commit()
             self._conclude(handles)
+            self._process.introduce()
             self._process.hub.flush()
         return handles
 
@@ -92,9 +93,10 @@ class ShmPublisher(Publisher):
         for handle in handles:
             slots = tuple(map(slot_of, handle.envelope.payloads))
             for slot in slots:
-                # A new incarnation publishes an outbox before anything else, and its slots still lie there.
-                here = slot in holds.counts or self._process.kit.incarnation > 1
-                if not here or not holds.take(slot):
+                if slot not in holds.counts and self._process.kit.incarnation > 1:
+                    # The outbox of an earlier incarnation: its slots are kept until they are said again.
+                    self._claims.make(slot, f"intent/{handle.envelope.publication_id}")
+                if slot not in holds.counts or not holds.take(slot):
                     for other in taken:
                         holds.drop(other)
                     raise UnknownName(
@@ -106,13 +108,14 @@ class ShmPublisher(Publisher):
     def _conclude(self, handles: Sequence[Handle]) -> None:
         """Lets go what a definite publication held: the log holds it now, or nobody."""
         for handle in handles:
-            if handle.outcome is None or not handle.slots:
+            if handle.outcome is None or handle.concluded:
                 continue
+            handle.concluded = True
+            if isinstance(handle.outcome, Accepted):
+                for ref in handle.envelope.payloads:
+                    self._claims.accepted(slot_of(ref), handle.envelope.publication_id)
             for slot in handle.slots:
-                if isinstance(handle.outcome, Accepted):
-                    self._claims.accepted(slot, handle.envelope.publication_id)
                 self._process.holds.drop(slot)
-            handle.slots = ()
 
     def _outlet(self, channel: ChannelId) -> Outlet:
         outlet = self._outlets.get(channel)

@@ -66,6 +66,7 @@ class ShmReceiver(Receiver):
             raise ContractBroken(f"{subscription} is exclusive: its reader names the position that it has")
         while True:
             with self._process.lock:
+                self._process.introduce()
                 self._process.service()
                 walked = exclusive and not inlet.live and after is not None
                 found = inlet.read(after, limit) if walked and after is not None else inlet.take(after, limit)
@@ -243,6 +244,7 @@ class _InletReady:
 
     def ready(self) -> bool:
         with self._process.lock:
+            self._process.introduce()
             came = self._process.service()
             ready = self._inlet.ready()
             if came and not ready:
