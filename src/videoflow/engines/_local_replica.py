@@ -58,6 +58,8 @@ class Replica:
         ended: The live incarnation said that it is done.
         end_by: Until when it may take to exit.
         lost: Why it never ended, or "".
+        how: How the last incarnation died, in words, or "".
+        killed_for: Why the engine killed the live incarnation, or "".
     """
 
     task: TaskPlan
@@ -74,6 +76,8 @@ class Replica:
     ended: bool = False
     end_by: float | None = None
     lost: str = ""
+    how: str = ""
+    killed_for: str = ""
     steps: int = 0
     _past: dict[str, NodeFigures] = field(default_factory=dict)
     _current: dict[str, NodeFigures] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from videoflow.clock import Clock
 from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Death, Replica, given_up
 from videoflow.engines._local_worker import WorkerProcess, how_it_died
 from videoflow.graph.running import RunOptions
-from videoflow.planner.plan import Plan
+from videoflow.planner.plan import InputMode, Plan
 from videoflow.worker._link import (
     Boot,
     Broken,
@@ -106,6 +106,7 @@ class Supervisor:
         self._watched: set[int] = set()
         self._planted: dict[str, int] = {}
         self.timeouts: dict[str, int] = {}
+        self.forced: list[str] = []
         self.deaths: list[Death] = []
         self._bytes = 0
         self.replicas = [Replica(task, slot) for task in common.plan.tasks for slot in range(task.replicas)]
@@ -146,6 +147,16 @@ class Supervisor:
         self._desired = max(self._desired, desired)
         self._failed_task = self._failed_task or failed_task
         self._tell(Desire(self._desired, self._failed_task))
+
+    def replace_sources(self) -> None:
+        """Kills the sources that did not stop when asked; their next incarnations end in good order."""
+        for replica in self.replicas:
+            if replica.process is None or replica.task.mode is not InputMode.SOURCE or replica.ended:
+                continue
+            replica.process.note("killed: it was asked to stop, and did not")
+            self.forced.append(replica.task.nodes[0])
+            replica.process.kill()
+            self._bury(replica)
 
     def write_stacks(self) -> None:
         """Lets every worker that has begun to work write where it stands to its log."""
@@ -202,6 +213,7 @@ class Supervisor:
             failed_task=self._failed_task,
             abandon=replica.abandoning,
             restarted=replica.incarnations > 0,
+            died=replica.how,
             faults=self._faults(replica),
             classes=common.classes.get(task.name, b""),
             kit=kit.document,
@@ -292,6 +304,8 @@ class Supervisor:
         place = f" in node {calling[0]}" if calling is not None else ""
         _LOG.warning("%s died%s: %s", replica.name, place, how)
         process.note(f"died{place}: {how}")
+        replica.how = replica.killed_for or how
+        replica.killed_for = ""
         self.deaths.append(
             Death(replica.name, replica.incarnations, process.pid, how, self._clock.monotonic())
         )
@@ -332,6 +346,7 @@ class Supervisor:
         text = f"node {calling[0]} did not return within its timeout of {limit:g} s"
         _LOG.warning("%s killed: %s", replica.name, text)
         process.note(f"killed: {text}")
+        replica.killed_for = text
         self.timeouts[calling[0]] = self.timeouts.get(calling[0], 0) + 1
         process.kill()
         self._bury(replica)

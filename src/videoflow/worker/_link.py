@@ -46,6 +46,7 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         failed_task: The task that the run failed in, or None.
         abandon: Only settle what waits, without user code.
         restarted: An earlier incarnation of this replica died.
+        died: How it died, in words, or "".
         faults: Planted faults.
         classes: Node classes by value, as the notebook adapter made them, or b"".
         kit: What the message log wants a worker to know.
@@ -62,6 +63,7 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     failed_task: str | None = None
     abandon: bool = False
     restarted: bool = False
+    died: str = ""
     faults: tuple[PlantedFault, ...] = ()
     classes: bytes = b""
     kit: bytes = b""

@@ -73,6 +73,7 @@ class Job:
         incarnation: Unique per start.
         abandon: Only settle what waits as abandoned: the task is given up.
         restarted: An earlier incarnation of this replica died.
+        died: How the last one died, in words, or "".
     """
 
     program: TaskProgram
@@ -81,6 +82,7 @@ class Job:
     incarnation: str
     abandon: bool = False
     restarted: bool = False
+    died: str = ""
 
 
 class Shell:
@@ -384,6 +386,8 @@ class Shell:
         figures = self._nodes.figures.nodes[action.node]
         figures.dead_letters += 1
         letter = dead_letter(self._job.program, action, self._clock.wall())
+        if action.failure.exception is None and self._job.died:
+            letter = msgspec.structs.replace(letter, error=f"{letter.error}: {self._job.died}")
         return self._runtime.put_dead_letter(letter, deadline=self._deadline())
 
     def _attempts(self, action: a.Attempts) -> int:

@@ -209,6 +209,7 @@ def _make(
         boot.incarnation,
         abandon=boot.abandon,
         restarted=boot.restarted,
+        died=boot.died,
     )
     backends = Backends(messaging, payloads, runtime, clock)
     return _Made(Shell(job, backends, nodes, control, reporter), messaging)
