@@ -40,6 +40,7 @@ class Detector(Processor):
     """
 
     batch_invariant = True
+    max_item_bytes: int = 1 << 18
 
     def __init__(
         self,

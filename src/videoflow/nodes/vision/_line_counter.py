@@ -36,6 +36,7 @@ class LineCounter(Processor):
     ports = ("out", "events")
     many: Mapping[str, int] = {"events": MAX_EVENTS}
     stateful = True
+    max_item_bytes: int = 1 << 16
 
     def __init__(
         self,

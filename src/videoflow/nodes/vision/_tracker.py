@@ -37,6 +37,7 @@ class Tracker(Processor):
     """
 
     stateful = True
+    max_item_bytes: int = 1 << 18
 
     def __init__(
         self,
