@@ -6,7 +6,8 @@ Used by the engines. It refuses nothing: an end that cannot be read leaves its e
 from collections.abc import Callable, Mapping
 
 from videoflow.backends.messaging import ChannelId, SubscriptionId
-from videoflow.engines._ledger import InnerLedger, LedgerReader, Records
+from videoflow.engines._continuity import Records
+from videoflow.engines._ledger import InnerLedger, LedgerReader
 from videoflow.engines._provision import subscriptions_of
 from videoflow.graph.report import EdgeReport
 from videoflow.planner.plan import Plan

@@ -1,7 +1,7 @@
 """The ledger at the end of a run: on every edge, announced = delivered, skipped, dropped, and so on.
 
 Used by the report. Both ends are read through the backend; an end that could not be read leaves the edge
-unknown, never closed.
+unknown, never closed. Edges are also compared with the next ones, through the nodes between them.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from videoflow.backends.coverage import Coverage, Fate, FateKind, IntervalSet, OriginRecord
 from videoflow.backends.messaging import ChannelId, SubscriptionId
-from videoflow.backends.outcomes import Known, Observation
+from videoflow.backends.outcomes import Known
+from videoflow.engines._continuity import Records, first_hole, taken
 from videoflow.graph.report import EdgeReport
 from videoflow.planner.plan import EdgePlan, Plan, Transport
 from videoflow.worker.core.actions import InnerFate
-
-Records = Observation[tuple[OriginRecord, ...]]
 
 
 class InnerLedger:
@@ -68,7 +67,7 @@ def count(records: Sequence[OriginRecord]) -> _Counts:
 def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeReport:
     """Returns the ledger of one edge from its two ends.
 
-    What is announced and not settled is in flight; whether that may be is `judge_in_flight`'s to say.
+    What is announced and not settled is in flight; whether that may be is `judge`'s to say.
     """
     parent = edge.parent if edge.port == "out" else f"{edge.parent}.{edge.port}"
     report = EdgeReport(parent=parent, child=edge.child, announced=0, transport=edge.transport.value)
@@ -89,12 +88,17 @@ def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeRep
     return report
 
 
-def judge_in_flight(edge: EdgeReport, *, cut_short: bool) -> None:
-    """Items in flight at the end do not close, except where the run was ended without draining."""
-    if edge.closed and edge.in_flight:
-        edge.closed = cut_short
-        if cut_short:
-            edge.detail = ""
+def judge(edge: EdgeReport, *, cut_short: bool, failed: bool) -> None:
+    """Decides whether what is in doubt on an edge may be so at the end of this run.
+
+    Args:
+        edge: With the doubt in `detail`.
+        cut_short: The run was ended without draining: items may be in flight, or between two edges.
+        failed: A failure ended it: what was abandoned went no further.
+    """
+    if edge.closed and edge.detail:
+        edge.closed = cut_short and not failed if edge.in_flight else cut_short or failed
+        edge.detail = "" if edge.closed else edge.detail
 
 
 def _within(done: _Counts, said: _Counts) -> bool:
@@ -152,12 +156,29 @@ class LedgerReader:
 
     def edges(self) -> list[EdgeReport]:
         """Returns the ledger of every edge of the flow."""
-        return [self._edge(edge) for edge in self.plan.edges]
+        ends = [self._ends(edge) for edge in self.plan.edges]
+        tasks = {task.name: task for task in self.plan.tasks}
+        wanted = {
+            name: taken(
+                settled
+                for edge, (_, settled) in zip(self.plan.edges, ends, strict=True)
+                if edge.child == task.nodes[0]
+            )
+            for name, task in tasks.items()
+        }
+        reports = []
+        for edge, (announced, settled) in zip(self.plan.edges, ends, strict=True):
+            report = edge_report(edge, announced, settled)
+            hole = first_hole(wanted[self.plan.task_of(edge.parent).name], announced)
+            if report.closed and hole is not None:
+                report.detail = f"item {hole[1]} of {hole[0]} went into {edge.parent} and never came out"
+            reports.append(report)
+        return reports
 
-    def _edge(self, edge: EdgePlan) -> EdgeReport:
+    def _ends(self, edge: EdgePlan) -> tuple[Records, Records]:
         if edge.transport is Transport.FUSED:
             task, number = self.inner_edges[edge.parent, edge.port, edge.child, edge.input]
             records: Records = Known(self.inner.records(task, number), self.now)
-            return edge_report(edge, records, records)
+            return records, records
         subscription = self.subscriptions[edge.reader or "", edge.parent, edge.port]
-        return edge_report(edge, self.announced(subscription.channel), self.settled(subscription))
+        return self.announced(subscription.channel), self.settled(subscription)
