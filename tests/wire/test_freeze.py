@@ -107,12 +107,17 @@ def test_records_keep_their_tuples_and_frozen_ones_their_identity() -> None:
     assert freeze(box) is box
     assert freeze(Point(1.0, 2.0, ("a",))).tags == ("a",)
     assert freeze(Outer.Inner(3)) == Outer.Inner(3)
+    corners: Any = (np.int64(1), 2, 3, 4)
+    assert [type(n) for n in freeze(Box(corners)).corners] == [int] * 4
     changed = freeze(Box((1, 2, 3, 4), extra=[np.int8(1)]))
     assert changed == Box((1, 2, 3, 4), extra=[1])
     assert type(changed.extra[0]) is int
 
 
 def test_mutable_records_are_copied_and_no_constructor_runs_twice() -> None:
+    loose = Loose(1)
+    assert freeze(loose) == loose
+    assert freeze(loose) is not loose
     tally = Tally({"a": 2})
     assert tally.mean == 2.0
     frozen = freeze(tally)

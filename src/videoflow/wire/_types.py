@@ -86,7 +86,7 @@ def record_named(name: str) -> RecordType:
     Raises:
         ValueRefused: There is none in this process, or it is neither dataclass nor Struct.
     """
-    return _flow_record(name) if name.startswith(FLOW_MODULE) else _imported_record(name)
+    return _flow_record(name) if name.startswith(f"{FLOW_MODULE}:") else _imported_record(name)
 
 
 def _flow_record(name: str) -> RecordType:
