@@ -7,9 +7,10 @@ import typer
 from videoflow import registry
 from videoflow.cli._console import columns, results
 from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
-from videoflow.cli._plan_text import mermaid, plan_lines
+from videoflow.cli._plan_text import plan_lines
 from videoflow.cli._units import parse_bytes
 from videoflow.graph.running import RunOptions, RunRequest
+from videoflow.planner.explain import explain_mermaid
 from videoflow.planner.plan import Plan
 
 
@@ -47,7 +48,7 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     if json:
         print(plan.to_json().decode())
     elif diagram:
-        print(mermaid(plan), end="")
+        print(explain_mermaid(plan), end="")
     else:
         console = results()
         for line in plan_lines(plan, columns(console)):
