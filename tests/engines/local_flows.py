@@ -54,6 +54,15 @@ class Blocked(vf.Producer):
         self.interrupted.set()
 
 
+class Deaf(vf.Producer):
+    """Hands out three items, then waits for ever."""
+
+    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+        for number in range(resume or 0, 3):
+            yield vf.Item(number, offset=number)
+        threading.Event().wait()
+
+
 class Mean(vf.Processor):
     """Turns an image into its first pixel."""
 

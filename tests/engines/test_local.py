@@ -1,7 +1,10 @@
 """The local engine: the same account as in threads, whatever dies."""
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from tests.engines.flows import Numbers, Rows, Total, same
 from tests.engines.local_flows import (
     Blocked,
     CannotOpen,
+    Deaf,
     Endless,
     Frames,
     Gate,
@@ -22,13 +26,15 @@ from tests.engines.local_flows import (
     OnlyHere,
     StartsChild,
 )
+from videoflow.adapters.shm import ShmHost, WorkerKit
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import Desired, FlowRuntime
 from videoflow.clock import RealClock
 from videoflow.engines._local_run import LocalRun
-from videoflow.engines.run_folder import RunFolder, RunState
+from videoflow.engines.run_folder import RunFolder, RunState, bury_lost_run, claim_outputs
 from videoflow.errors import MemoryShort, NodeFailed, UsageError
 from videoflow.graph.report import RunReport, Verdict
+from videoflow.nodes import JsonlSink
 from videoflow.planner.plan import Plan
 
 Starter = Callable[..., LocalRun]
@@ -266,12 +272,81 @@ def test_payloads_do_not_pass_through_the_supervisor(start: Starter) -> None:
     assert run.socket_bytes * 100 < 100 * 512 * 512
 
 
-def test_a_start_that_fails_leaves_nothing(start: Starter, tmp_path: Path) -> None:
+def test_a_source_that_does_not_stop_is_ended_and_what_it_made_arrives(
+    start: Starter, tmp_path: Path
+) -> None:
     out = tmp_path / "out.txt"
-    flow = vf.Flow([Lines(str(out), name="sink")(Mean(name="mean")(Frames(60, name="frames")))])
+    run = start(vf.Flow([Lines(str(out), name="sink")(Deaf(name="deaf"))]), drain_seconds=20.0)
+    until(lambda: out.exists() and len(lines(out)) == 3, run)
+    run.stop()
+    report = run.wait()
+    assert report.verdict is Verdict.STOPPED
+    assert closed(report)
+    assert lines(out) == [0, 1, 2]
+    assert any(gap.where == "deaf" and "killing" in gap.what for gap in report.gaps)
+
+
+def test_a_drain_that_takes_too_long_is_ended(start: Starter, tmp_path: Path) -> None:
+    gate, out = tmp_path / "gate", tmp_path / "out.txt"
+    stuck = Gate(str(out), str(gate), 5, name="stuck")
+    run = start(vf.Flow([stuck(Endless(name="endless"))]), drain_seconds=0.5)
+    until(lambda: out.exists() and 5 in lines(out), run)
+    run.stop()
+    report = run.wait()
+    assert report.verdict is Verdict.STOPPED
+    assert report.edges[0].in_flight > 0
+    assert any(gap.where == "stuck" for gap in report.gaps)
+
+
+def test_a_start_that_fails_leaves_nothing(
+    start: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, runs = tmp_path / "out.jsonl", tmp_path / "runs"
+    flow = vf.Flow([JsonlSink(out, name="sink")(Numbers(5, name="numbers"))])
+    descriptors = open_descriptors()
     with pytest.raises(MemoryShort):
         start(flow, memory_bytes=1 << 60)
-    with pytest.raises(UsageError):
-        start(flow, nonsense=1)
-    runs = tmp_path / "runs"
-    assert not runs.exists() or not list(runs.iterdir())
+    with claim_outputs([out], "another run"), pytest.raises(UsageError, match="another run"):
+        start(flow)
+    assert not runs.exists()
+    monkeypatch.setattr(ShmHost, "kit", _out_of_memory)
+    with pytest.raises(MemoryShort):
+        start(flow)
+    assert list(runs.iterdir()) == []
+    assert open_descriptors() == descriptors
+    with claim_outputs([out], "the next run"):
+        pass
+
+
+def _out_of_memory(host: ShmHost, task: str, slot: int, incarnation: int) -> WorkerKit:
+    raise MemoryShort("no memory for this test")
+
+
+def test_workers_end_with_their_supervisor_and_the_run_is_lost(tmp_path: Path) -> None:
+    runs, gate, out = tmp_path / "runs", tmp_path / "gate", tmp_path / "out.txt"
+    code = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import videoflow as vf;"
+        "from tests.engines.local_flows import Gate, Endless;"
+        "stuck = Gate(sys.argv[3], sys.argv[4], 5, name='stuck')(Endless(name='endless'));"
+        "run = vf.Flow([stuck], name='lost').start('local', runs_folder=Path(sys.argv[2]));"
+        "print(*run.processes().values(), flush=True); run.wait()"
+    )
+    arguments = [str(Path(__file__).parents[2]), str(runs), str(out), str(gate)]
+    supervisor = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
+    assert supervisor.stdout is not None
+    workers = [os.pidfd_open(int(number)) for number in supervisor.stdout.readline().split()]
+    assert len(workers) == 2
+    folder = RunFolder(next(runs.iterdir()))
+    assert folder.state() is RunState.RUNNING
+    supervisor.kill()
+    supervisor.wait()
+    supervisor.stdout.close()
+    for worker in workers:
+        poll = select.poll()
+        poll.register(worker, select.POLLIN)
+        assert poll.poll(DEADLINE_SECONDS * 1000), "a worker outlived its supervisor"
+        os.close(worker)
+    assert folder.state() is RunState.LOST
+    report = bury_lost_run(folder)
+    assert (report.verdict, report.failure and report.failure.message) == (Verdict.FAILED, "supervisor lost")
+    assert folder.state() is RunState.FINISHED

@@ -34,6 +34,7 @@ _LOOK_SECONDS = 0.1
 _STORE_SECONDS = 0.25
 _GRACE_SECONDS = 1.0
 _CALL_SECONDS = 30.0
+_SOURCES_SHARE = 0.5  # of the time to drain, for sources to stop by themselves
 
 
 class LocalRun:
@@ -68,6 +69,7 @@ class LocalRun:
         self._stops = 0
         self._quit = False
         self._deadline: float | None = None
+        self._force_at: float | None = None
         self._looked_at_store = 0.0
         self._queues: dict[str, tuple[int | None, int]] = {}
         self._ended: Future[RunReport] = Future()
@@ -83,6 +85,7 @@ class LocalRun:
         except BaseException:
             self._supervisor.kill("the run could not be started")
             self._supervisor.close()
+            owned.close()
             raise
         self._state = "running"
         threading.Thread(
@@ -211,6 +214,9 @@ class LocalRun:
             if now - since > self._options.stall_seconds:
                 self._stalled()
                 self._quit = True
+            if self._force_at is not None and now > self._force_at:
+                self._force_at = None
+                self._supervisor.replace_sources()
             if self._quit or (self._deadline is not None and now > self._deadline):
                 self._quit = True
                 self._end_now()
@@ -249,7 +255,8 @@ class LocalRun:
 
     def _start_drain(self) -> None:
         if self._deadline is None:
-            self._deadline = self._clock.monotonic() + self._options.drain_seconds
+            now, seconds = self._clock.monotonic(), self._options.drain_seconds
+            self._force_at, self._deadline = now + seconds * _SOURCES_SHARE, now + seconds
 
     def _end_now(self) -> None:
         self._supervisor.end_now()
@@ -330,5 +337,9 @@ class LocalRun:
         report.gaps += [
             GapReport(where=node, what=f"{count} calls were ended by killing", cause="timeout_seconds")
             for node, count in self._supervisor.timeouts.items()
+        ]
+        report.gaps += [
+            GapReport(where=node, what="the source was ended by killing", cause="it did not stop when asked")
+            for node in self._supervisor.forced
         ]
         return report
