@@ -164,3 +164,27 @@ def every_kind(folder: Path) -> vf.Flow:
     file = File(str(folder / "totals.jsonl"), at, name="file", retries=OFTEN)(total)
     rows = Rows(at, "rows", name="rows", retries=OFTEN)(named)
     return vf.Flow([file, rows], name="storm")
+
+
+class Live(vf.Producer):
+    """Sixty numbers, from the first again after a death: what was live is gone."""
+
+    resumable = False
+
+    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+        pace = threading.Event()
+        for number in range(FRAMES):
+            pace.wait(0.003)
+            yield vf.Item(number, offset=number)
+
+
+class Slow(vf.Consumer):
+    """Keeps what it consumes for the report, slowly."""
+
+    collects = True
+
+    def consume(self, value: Any, ctx: vf.Context) -> None:
+        threading.Event().wait(0.02)
+        number = ctx.state.get("count", 0)
+        ctx.state[f"row/{number:08d}"] = int(value[-1, 0])
+        ctx.state["count"] = number + 1

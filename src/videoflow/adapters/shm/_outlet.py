@@ -217,14 +217,16 @@ class Outlet:
 
     def knows(self, envelope: Envelope) -> bool:
         """Returns whether an envelope only repeats what was announced."""
-        return not envelope.intervals and self.closed.covers(envelope.origin, envelope.path)
+        if envelope.intervals or announced_fate(envelope) is None:
+            return False
+        return self.closed.covers(envelope.origin, envelope.path)
 
     def _fresh(self, handles: list[Handle]) -> list[Envelope]:
         """Returns what was not announced before; gives the handles of the rest their outcome."""
         first = handles[0].envelope
         if first.intervals:
             return self._fresh_intervals(handles)
-        if not self.closed.covers(first.origin, first.path):
+        if announced_fate(first) is None or not self.closed.covers(first.origin, first.path):
             return [handle.envelope for handle in handles]
         for handle in handles:
             handle.outcome = self._repeated(handle.envelope)
