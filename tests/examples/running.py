@@ -1,10 +1,9 @@
-"""Runs the examples, each once per engine and grouping, and reads what they leave."""
+"""Runs the examples on each engine, fused and unfused, and reads what they leave."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,6 @@ def expected(name: str) -> Expected:
     return msgspec.json.decode((EXAMPLES / name / "expected.json").read_bytes(), type=Expected)
 
 
-@cache
 def build(name: str) -> Callable[..., vf.Flow]:
     """The factory of an example."""
     found: Callable[..., vf.Flow] = find_factory(load_flow_file(EXAMPLES / name / "flow.py"))
@@ -103,37 +101,18 @@ def groupings(name: str) -> tuple[tuple[str, bool], ...]:
     return tuple((engine, fuse) for engine in ("threads", "local") for fuse in fusings)
 
 
-class Runs:
-    """The runs of all examples, made when they are asked for.
+def runs_of(name: str, folder: Path) -> list[Run]:
+    """Runs an example on each engine, fused and unfused; that in threads comes first."""
+    return [_run(name, folder, engine, fuse=fuse) for engine, fuse in groupings(name)]
 
-    Args:
-        folder: Where they leave what they make.
-    """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._made: dict[tuple[str, str, bool], Run] = {}
-
-    def of(self, name: str, engine: str, *, fuse: bool) -> Run:
-        """One run of an example."""
-        key = (name, engine, fuse)
-        if key not in self._made:
-            self._made[key] = self._run(name, engine, fuse=fuse)
-        return self._made[key]
-
-    def all(self, name: str) -> Iterator[Run]:
-        """Every run of an example, that in threads first."""
-        for engine, fuse in groupings(name):
-            yield self.of(name, engine, fuse=fuse)
-
-    def _run(self, name: str, engine: str, *, fuse: bool) -> Run:
-        folder = self._folder / f"{name}-{engine}-{'fused' if fuse else 'unfused'}"
-        folder.mkdir()
-        build.cache_clear()  # values of classes in a flow file are found in the file that was loaded last
-        with chdir(folder):
-            flow = build(name)(**expected(name).arguments)
-            report = flow.start(engine, fuse=fuse, runs_folder=self._folder / "runs").wait()
-        return Run(report, folder)
+def _run(name: str, above: Path, engine: str, *, fuse: bool) -> Run:
+    folder = above / f"{engine}-{'fused' if fuse else 'unfused'}"
+    folder.mkdir()
+    with chdir(folder):
+        flow = build(name)(**expected(name).arguments)
+        report = flow.start(engine, fuse=fuse, runs_folder=above / "runs").wait()
+    return Run(report, folder)
 
 
 def pictures(path: Path) -> list[tuple[Any, bytes]]:

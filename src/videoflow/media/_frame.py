@@ -39,7 +39,7 @@ class Frame:
         pts: Presentation time in units of `time_base`.
         time_base: Seconds per unit of `pts`, exact.
         index: Number of the frame in its source, in presentation order, from 0; frames left out are counted.
-        source: Address of the source, as it was given.
+        source: What the source is called: the address that a reader was given, or the name by its node.
         key_frame: True for a frame that was coded without reference to others.
         corrupt: True when the decoder said that the picture is damaged or a reference was missing.
         clock: Who says when the frame was.

@@ -89,6 +89,15 @@ def test_it_goes_on_with_the_very_next_frame(street: Path, resume: int) -> None:
     assert items(VideoSource(street), resume) == items(VideoSource(street))[resume:]
 
 
+@pytest.mark.parametrize(
+    "options", [{"every": 7}, {"fps": 7}, {"start_seconds": 0.5, "every": 3}, {"end_seconds": 1.2}], ids=str
+)
+def test_a_choice_of_frames_goes_on_where_it_was(street: Path, options: dict[str, Any]) -> None:
+    whole = items(VideoSource(street, **options))
+    for number, item in enumerate(whole):
+        assert items(VideoSource(street, **options), item.offset + 1) == whole[number + 1 :]
+
+
 def test_it_says_that_it_is_complete_with_figures(street: Path) -> None:
     report = run(VideoSource(street, name="camera"))
     (source,) = report.sources
