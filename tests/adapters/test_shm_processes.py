@@ -87,7 +87,7 @@ def assert_complete(flow: Flow, items: int) -> None:
         assert [r.ordinals for r in flow.settled(sub.subscription)] == whole
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_killed_at_random_nothing_is_lost_or_said_twice(tmp_path: Path, seed: int) -> None:
     size = 100_000
     settings = Settings(items=200, payload_bytes=size, forward=seed % 2 == 0)
