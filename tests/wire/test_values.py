@@ -220,26 +220,32 @@ def test_detections_keep_their_types() -> None:
     assert type(decoded.class_names) is tuple
 
 
-def test_the_flow_files_module_has_one_name_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def made_in(module: str) -> type[Any]:
+    """Returns a class `Made` as the flow file defines it, when its module is called so."""
+
     @dataclass
     class Made:
         number: int
 
     Made.__qualname__ = "Made"
-    Made.__module__ = "__videoflow_flow__"
+    Made.__module__ = module
+    return Made
+
+
+def test_the_flow_files_module_has_one_name_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_worker, in_script = made_in("__videoflow_flow__"), made_in("__main__")
     flow = types.ModuleType("__videoflow_flow__")
-    flow.Made = Made  # type: ignore[attr-defined]  # stands for the flow file's own class
+    flow.Made = in_worker  # type: ignore[attr-defined]  # stands for the flow file's own class
     monkeypatch.setitem(sys.modules, "__videoflow_flow__", flow)
-    body = encode_value(freeze(Made(3))).body
-    assert type(decode_value(body)) is Made
+    body = encode_value(freeze(in_worker(3))).body
+    assert type(decode_value(body)) is in_worker
 
     monkeypatch.delitem(sys.modules, "__videoflow_flow__")
     with pytest.raises(ValueRefused, match="not in this process"):
         decode_value(body)
-    Made.__module__ = "__main__"
-    monkeypatch.setattr(sys.modules["__main__"], "Made", Made, raising=False)
-    assert type(decode_value(body)) is Made
-    assert encode_value(freeze(Made(3))).body == body
+    monkeypatch.setattr(sys.modules["__main__"], "Made", in_script, raising=False)
+    assert type(decode_value(body)) is in_script
+    assert encode_value(freeze(in_script(3))).body == body
 
 
 def test_only_dataclasses_and_structs_are_made_from_bytes() -> None:
