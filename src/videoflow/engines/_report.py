@@ -13,6 +13,7 @@ import msgspec
 
 from videoflow import wire
 from videoflow.backends.runtime import DeadLetter, Desired, FirstFailure, FlowRuntime
+from videoflow.engines._doubts import compare_with_calls, compare_with_sources
 from videoflow.engines._ledger import judge
 from videoflow.graph.report import (
     DeadLetterReport,
@@ -85,7 +86,8 @@ def make_report(facts: RunFacts) -> RunReport:
     failure = facts.runtime.first_failure(deadline=facts.deadline)
     letters = facts.runtime.dead_letters(deadline=facts.deadline)
     desired = facts.runtime.desired(deadline=facts.deadline)
-    _compare_with_sources(facts)
+    compare_with_sources(facts.plan, facts.edges, facts.runtime, facts.deadline)
+    compare_with_calls(facts.plan, facts.edges, facts.figures, facts.restarts)
     for edge in facts.edges:
         judge(edge, cut_short=facts.quit, failed=failure is not None)
     sources = _sources(facts, desired, failure)
@@ -114,21 +116,6 @@ def make_report(facts: RunFacts) -> RunReport:
         seconds=facts.seconds,
         folder=facts.folder,
     )
-
-
-def _compare_with_sources(facts: RunFacts) -> None:
-    """Notes a doubt on edges where fewer items were announced than their source says it committed."""
-    for node in facts.plan.spec.nodes:
-        if node.kind is not NodeKind.PRODUCER:
-            continue
-        task = facts.plan.task_of(node.name).name
-        at = facts.runtime.load(task, 0, deadline=facts.deadline).source
-        if at is None or at.epoch > 0:  # the ordinals of ended epochs are not added up here
-            continue
-        made = at.ordinal + 1
-        for edge in facts.edges:
-            if edge.parent.split(".")[0] == node.name and edge.closed and edge.announced != made:
-                edge.detail = edge.detail or f"{node.name} made {made} items, and {edge.announced} came out"
 
 
 def iso_time(wall_seconds: float) -> str:

@@ -168,13 +168,14 @@ class ReaderCore(Concluding):
         """Fails the run: everything has come, and yet what is held waits for something."""
         origin, silent = self._order.hole()
         entry = self.program.entry
-        names = " and ".join(entry.input_names[number] for number in silent) or "its parents"
+        names = " and ".join(entry.input_names[number] for number in silent)
+        happened = "never reached node {}" if silent else "came to node {} a second time"
         yield FailRun(
             FirstFailure(
                 node=entry.spec.name,
                 code="VF-RUN-FAILED",
-                message=f"item {origin.ordinal} of {origin.node} never reached node {entry.spec.name}",
-                cause=f"{names} ended without a word of it",
+                message=f"item {origin.ordinal} of {origin.node} {happened.format(entry.spec.name)}",
+                cause=f"{names} ended without a word of it" if silent else "its parents said it twice",
                 remedy="this is a defect; please report it with report.json and plan.json",
             )
         )

@@ -189,10 +189,19 @@ class OrderedInputs:
         return any(p.by_key or p.intervals for line in self._lines.values() for p in line.parents)
 
     def hole(self) -> tuple[Origin, tuple[int, ...]]:
-        """Returns the first trace that what is held waits for, and the parents that said nothing of it."""
+        """Returns why something is held although everything has come.
+
+        Returns:
+            The first trace that is waited for, and the parents that said nothing of it; without parents, a
+            trace that came again.
+        """
         holes = []
         for (node, epoch), line in sorted(self._lines.items()):
-            if any(p.by_key or p.intervals for p in line.parents):
+            keys = [key for parent in line.parents for key in parent.by_key]
+            again = [key[0] for key in keys if line.passed(key)]
+            if again:
+                return Origin(node, epoch, min(again)), ()
+            if keys or any(parent.intervals for parent in line.parents):
                 silent = tuple(n for n, parent in enumerate(line.parents) if line.find(parent) is None)
                 holes.append((Origin(node, epoch, line.expected[0]), silent))
         return next((hole for hole in holes if hole[1]), holes[0])

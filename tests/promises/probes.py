@@ -1,0 +1,59 @@
+"""Small flows that a planted defect is tried on: one run, and its report as JSON.
+
+Usage: python -m tests.promises.probes FLOW ENGINE FOLDER
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import videoflow as vf
+from tests.engines.flows import Batches, Numbers, Repeat, Rows, Total, odd_only, same
+
+ITEMS = 20
+
+
+def chain() -> vf.Flow:
+    """A source, a step, a sink."""
+    return vf.Flow([Rows(name="rows")(same(name="same")(Numbers(ITEMS, name="numbers")))])
+
+
+def fused() -> vf.Flow:
+    """The same, with the step and the sink in one task behind another step."""
+    first = same(name="first", fuse="one")(Numbers(ITEMS, name="numbers"))
+    return vf.Flow([Rows(name="rows")(same(name="second", fuse="one")(first))])
+
+
+def unordered() -> vf.Flow:
+    """Replicas that read replicas: nobody but the sink reads in order."""
+    left = same(name="left", replicas=2)(Numbers(ITEMS, name="numbers"))
+    return vf.Flow([Rows(name="rows")(same(name="right", replicas=2)(left))])
+
+
+def stateful() -> vf.Flow:
+    """A step with state, a fan-out, skips, and a sink that makes its inputs durable in groups."""
+    numbers = Numbers(ITEMS, name="numbers")
+    total = Total(name="total")(numbers)
+    repeated = Repeat(name="repeat")(numbers)
+    return vf.Flow(
+        [Rows(name="rows")(total), Batches(name="file")(odd_only(name="odd")(numbers)), Rows()(repeated)]
+    )
+
+
+FLOWS: dict[str, Callable[[], vf.Flow]] = {
+    "chain": chain,
+    "fused": fused,
+    "unordered": unordered,
+    "stateful": stateful,
+}
+
+
+def main(name: str, engine: str, folder: str) -> None:
+    """Runs a flow, whatever comes of it, and prints its report."""
+    options: dict[str, Path] = {"runs_folder": Path(folder)} if engine == "local" else {}
+    report = FLOWS[name]().start(engine, stall_seconds=25.0, **options).wait()  # type: ignore[arg-type]  # options of a run
+    sys.stdout.buffer.write(report.to_json())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,221 @@
+"""Lose one item, repeat one, miscount one: the run itself must say so, naming the edge and the item."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.promises.planting import Change, Planted
+from tests.promises.probes import FLOWS, ITEMS
+
+CHANNEL = "backends/memory/_channel.py"
+SUBSCRIPTION = "backends/memory/_subscription.py"
+RECEIVER = "backends/memory/_receiver.py"
+CORE = "worker/core/_core.py"
+SHM_RECEIVING = "adapters/shm/_receiving.py"
+SHM_OUTLET = "adapters/shm/_outlet.py"
+
+
+def loses(number: int) -> Change:
+    """The channel of `same` drops one appended item silently."""
+    return Change(
+        CHANNEL,
+        "            reader.append(entry)\n",
+        f'            if (self.spec.channel.node, origin.ordinal) != ("same", {number}):\n'
+        "                reader.append(entry)\n",
+    )
+
+
+def gives_twice(node: str) -> Change:
+    """The channel of a node hands out its seventh item a second time."""
+    return Change(
+        CHANNEL,
+        "            reader.append(entry)\n",
+        "            reader.append(entry)\n"
+        f'            if (self.spec.channel.node, origin.ordinal) == ("{node}", 7):\n'
+        "                again = Entry(envelope, (envelope.writer.slot, slot.next), now, self._appended)\n"
+        "                slot.next += 1\n"
+        "                self._appended += 1\n"
+        "                reader.append(again)\n",
+    )
+
+
+def silent(number: int) -> Change:
+    """A task works on an item and settles it, and publishes nothing."""
+    return Change(
+        CORE,
+        "        pending.publications += outcome.publications\n        pending.inner",
+        f"        if group.origin.ordinal != {number}:\n"
+        "            pending.publications += outcome.publications\n        pending.inner",
+    )
+
+
+FORGETFUL_TASK = Change(
+    "worker/core/_walk.py",
+    "            return inputs[0]\n",
+    "            return [element for element in inputs[0] if element.origin.ordinal != 19]\n",
+)
+FORGETFUL_SOURCE = Change(
+    "worker/core/_source.py",
+    "        pending.publications += outcome.publications\n",
+    "        pending.publications += outcome.publications if origin.ordinal != 19 else []\n",
+)
+WORKS_TWICE = Change(
+    CORE,
+    "            outcome = yield from self.walk.input(element, suspect=suspect)\n",
+    "            outcome = yield from self.walk.input(element, suspect=suspect)\n"
+    "            if element.origin.ordinal == 7:\n"
+    "                yield from self.walk.input(element, suspect=suspect)\n",
+)
+COUNTED_AS_ANOTHER = Change(
+    SUBSCRIPTION,
+    "            self.settled.close(envelope.origin, envelope.path, fate)\n        self._room",
+    "            shifted = envelope.origin.ordinal + (envelope.origin.ordinal == 7)\n"
+    "            self.settled.close(envelope.origin._replace(ordinal=shifted), envelope.path, fate)\n"
+    "        self._room",
+)
+UNANNOUNCED = Change(
+    CHANNEL,
+    "        elif fate is not None:\n            self.announced.close(",
+    "        elif fate is not None and origin.ordinal != 7:\n            self.announced.close(",
+)
+SHM_LOSES = Change(
+    SHM_RECEIVING,
+    "                return found\n            self._process.wait",
+    '                mine = subscription.channel.node == "same"\n'
+    "                return [d for d in found if not (mine and d.envelope.origin.ordinal == 7)]\n"
+    "            self._process.wait",
+)
+SHM_UNSETTLED = Change(
+    SHM_RECEIVING,
+    "            if fate is not None:\n                rows.add",
+    "            if fate is not None and envelope.origin.ordinal != 7:\n                rows.add",
+)
+SHM_UNANNOUNCED = Change(
+    SHM_OUTLET,
+    "            self._rows.add(self.number, envelope, fate)\n",
+    "            if envelope.origin.ordinal != 7:\n"
+    "                self._rows.add(self.number, envelope, fate)\n",
+)
+
+NOT_SETTLED = "item {} of numbers was announced and not settled"
+NOT_ANNOUNCED = "item {} of numbers was settled and never announced"
+
+# Defect, flow, engine; then the edge that is named, and what is said of it.
+CAUGHT: dict[str, tuple[tuple[Change, ...], str, str, tuple[str, str], str]] = {
+    "lost": ((loses(7),), "chain", "threads", ("same", "rows"), NOT_SETTLED.format(7)),
+    "lost, the last": ((loses(19),), "chain", "threads", ("same", "rows"), NOT_SETTLED.format(19)),
+    "lost in a task": (
+        (silent(19),),
+        "unordered",
+        "threads",
+        ("left", "right"),
+        "item 19 of numbers went into left and never came out",
+    ),
+    "lost between two nodes of a task": (
+        (FORGETFUL_TASK,),
+        "fused",
+        "threads",
+        ("first", "second"),
+        "item 19 of numbers went into first and never came out",
+    ),
+    "lost by the source": (
+        (FORGETFUL_SOURCE,),
+        "chain",
+        "threads",
+        ("numbers", "same"),
+        "numbers made 20 items, and 19 came out",
+    ),
+    "counted as another": (
+        (COUNTED_AS_ANOTHER,),
+        "chain",
+        "threads",
+        ("same", "rows"),
+        NOT_SETTLED.format(7),
+    ),
+    "not counted when announced": (
+        (UNANNOUNCED,),
+        "chain",
+        "threads",
+        ("same", "rows"),
+        NOT_ANNOUNCED.format(7),
+    ),
+    "worked on twice": (
+        (WORKS_TWICE,),
+        "chain",
+        "threads",
+        ("numbers", "same"),
+        "same was called for 21 items, and 20 were delivered",
+    ),
+    "worked on twice in a process": (
+        (WORKS_TWICE,),
+        "chain",
+        "local",
+        ("numbers", "same"),
+        "same was called for 21 items, and 20 were delivered",
+    ),
+    "lost between processes": ((SHM_LOSES,), "chain", "local", ("same", "rows"), NOT_SETTLED.format(7)),
+    "not counted by its reader": (
+        (SHM_UNSETTLED,),
+        "chain",
+        "local",
+        ("same", "rows"),
+        NOT_SETTLED.format(7),
+    ),
+    "not counted by its writer": (
+        (SHM_UNANNOUNCED,),
+        "chain",
+        "local",
+        ("same", "rows"),
+        NOT_ANNOUNCED.format(7),
+    ),
+}
+
+
+def edge_of(report: dict[str, Any], parent: str, child: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(
+        edge for edge in report["edges"] if (edge["parent"], edge["child"]) == (parent, child)
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_hole_in_the_ledger_fails_the_run_and_is_named(name: str, tmp_path: Path) -> None:
+    changes, flow, engine, (parent, child), words = CAUGHT[name]
+    report = Planted(tmp_path, changes).flow(flow, engine)
+    assert (report["verdict"], report["exit_status"]) == ("failed", 4)
+    edge = edge_of(report, parent, child)
+    assert edge["closed"] is False
+    assert edge["detail"] == words
+    assert {"where": f"{parent} -> {child}", "what": words, "cause": "the ledger does not close"} in report[
+        "gaps"
+    ]
+
+
+def test_a_lost_item_is_missed_by_who_waits_for_it(tmp_path: Path) -> None:
+    report = Planted(tmp_path, [loses(7)]).flow("chain", "threads")
+    assert report["failure"]["node"] == "rows"
+    assert report["failure"]["message"] == "item 7 of numbers never reached node rows"
+
+
+def test_an_item_given_twice_has_no_effect_twice_in_an_ordered_reader(tmp_path: Path) -> None:
+    report = Planted(tmp_path, [gives_twice("same")]).flow("chain", "threads")
+    assert report["verdict"] == "complete"
+    assert report["values"]["rows"] == list(range(ITEMS))
+    assert all(edge["closed"] and edge["announced"] == ITEMS for edge in report["edges"])
+
+
+def test_an_item_given_twice_to_replicas_goes_no_further_and_is_noticed(tmp_path: Path) -> None:
+    report = Planted(tmp_path, [gives_twice("numbers")]).flow("unordered", "threads")
+    assert report["verdict"] == "failed"
+    assert report["values"]["rows"] == list(range(ITEMS))
+    edge = edge_of(report, "numbers", "left")
+    assert edge["detail"] == "left was called for 21 items, and 20 were delivered"
+
+
+@pytest.mark.parametrize("engine", ["threads", "local"])
+def test_without_a_defect_the_same_flows_are_complete(engine: str, tmp_path: Path) -> None:
+    planted = Planted(tmp_path)
+    for flow in FLOWS if engine == "threads" else ("chain",):
+        report = planted.flow(flow, engine)
+        assert (report["verdict"], report["gaps"]) == ("complete", []), flow
