@@ -19,7 +19,10 @@ from tests.backends.messaging_harness import (
     channel_id,
     competing,
     data,
+    exclusive,
+    fan_out,
     live,
+    ordinals,
     reliable,
 )
 from tests.backends.messaging_leases import CompetingSuite, ExclusiveSuite
@@ -42,6 +45,7 @@ from videoflow.backends.outcomes import Unknown
 from videoflow.backends.payload import PayloadStore, RetentionContract
 from videoflow.clock import RealClock
 from videoflow.errors import IncompatibleProfile, UnknownName
+from videoflow.faults import Fault, FaultAction, InjectedFault, arm, disarm
 
 SLAB_BYTES = 1 << 20
 
@@ -261,6 +265,31 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
             assert not outlet.records
             (known,) = outlet.closed.origins.values()
             assert len(known.closed.intervals()) < 600, "what is closed is not joined over the writers"
+
+    def test_what_was_settled_as_its_reader_died_is_settled(self, harness: Harness) -> None:
+        work, sink = competing(), exclusive()
+        channel = harness.provision(reliable(work), reliable(sink))
+        harness.accepted(data(channel, 0), data(channel, 1))
+        harness.backend("a").acquire(sink, 1, deadline=0.0)
+        taken = [*harness.receive(work, 1, "a"), *harness.receive(sink, 1, "a", after={0: -1})]
+        arm([Fault("shm.settled", FaultAction.RAISE)])
+        with pytest.raises(InjectedFault):
+            harness.settle(*taken, owner="a")
+        disarm()
+        harness.kill("a")
+        assert ordinals(harness.receive(work, 1, "b")) == [1]
+        assert ordinals(harness.receive(sink, 1, "b", after={0: -1})) == [1]
+        harness.nothing(work, "b")
+
+    def test_what_a_dead_writer_said_is_not_said_again_by_another(self, harness: Harness) -> None:
+        channel = harness.provision(reliable(competing()), slots=2)
+        workers = harness.workers  # type: ignore[attr-defined]  # one writer dies
+        harness.accepted(data(channel, 0), *fan_out(channel, 1, 3))
+        workers.pop(("write", 0))[0]._process.close()
+        harness.host.worker_died("write", 0)  # type: ignore[attr-defined]  # as above
+        harness.settle_down()
+        harness.duplicates(data(channel, 0, slot=1), *fan_out(channel, 1, 3, slot=1))
+        harness.accepted(data(channel, 2, slot=1))
 
     def test_workers_read_back_what_was_provisioned_and_refuse_another(self, harness: Harness) -> None:
         channel = harness.provision(reliable(competing()))
