@@ -113,6 +113,16 @@ class CannotOpen(vf.Processor):
         return value
 
 
+class OpensSlowly(vf.Processor):
+    """Takes a while to open, as a model that is being loaded does."""
+
+    def open(self) -> None:
+        threading.Event().wait(3.5)
+
+    def process(self, value: int) -> int:
+        return value
+
+
 class StartsChild(vf.Processor):
     """Starts a process that would outlive it, and writes down its number."""
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from tests.engines.local_flows import (
     Lines,
     Mean,
     OnlyHere,
+    OpensSlowly,
     StartsChild,
 )
 from videoflow.adapters.shm import ShmHost, WorkerKit
@@ -46,9 +48,8 @@ def start(tmp_path: Path) -> Iterator[Starter]:
     """Starts flows in a folder of the test's own, and leaves none running."""
     begun: list[LocalRun] = []
 
-    def go(flow: vf.Flow, **options: object) -> LocalRun:
-        options = {"runs_folder": tmp_path / "runs", **options}
-        run = flow.start("local", **options)  # type: ignore[arg-type]  # options of a run, checked there
+    def go(flow: vf.Flow, **options: Any) -> LocalRun:
+        run = flow.start("local", runs_folder=tmp_path / "runs", **options)
         assert isinstance(run, LocalRun)
         begun.append(run)
         return run
@@ -206,6 +207,11 @@ def test_a_worker_that_cannot_load_its_class_fails_the_run_at_once(start: Starte
     assert report.failure is not None
     assert "made in the process" in report.failure.cause
     assert next(node for node in report.nodes if node.node == "only").restarts == 0
+
+
+def test_warming_up_is_no_stall(start: Starter) -> None:
+    flow = vf.Flow([Rows(name="rows")(OpensSlowly(name="model")(Numbers(5, name="numbers")))])
+    assert start(flow, stall_seconds=2.0).wait().verdict is Verdict.COMPLETE
 
 
 def test_stop_drains_and_keeps_a_prefix(start: Starter, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ class Replica:
         lost: Why it never ended, or "".
         how: How the last incarnation died, in words, or "".
         killed_for: Why the engine killed the live incarnation, or "".
+        opened: The nodes of the live incarnation are open, as far as they are to be.
     """
 
     task: TaskPlan
@@ -78,6 +79,7 @@ class Replica:
     lost: str = ""
     how: str = ""
     killed_for: str = ""
+    opened: bool = False
     steps: int = 0
     _past: dict[str, NodeFigures] = field(default_factory=dict)
     _current: dict[str, NodeFigures] = field(default_factory=dict)
@@ -92,6 +94,11 @@ class Replica:
         """The node in whose code it is, since when, or None."""
         return self.process.page.calling if self.process is not None else None
 
+    @property
+    def busy(self) -> bool:
+        """Whether it may be busy without a sign: opening its nodes, in a call, or ending."""
+        return self.process is not None and (not self.opened or self.ended or self.calling is not None)
+
     def moved(self) -> int:
         """Counts the steps of all incarnations."""
         return self.steps + (self.process.page.steps if self.process is not None else 0)
@@ -101,6 +108,7 @@ class Replica:
         self.process, self.restart_at = process, None
         self.incarnations += 1
         self.broken, self.ended, self.end_by = None, False, None
+        self.opened = self.abandoning
 
     def told_figures(self, nodes: dict[str, NodeFigures]) -> None:
         """Takes the newest figures of the live incarnation."""

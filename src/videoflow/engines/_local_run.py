@@ -209,7 +209,7 @@ class LocalRun:
             now = self._clock.monotonic()
             self._hear_stops(now)
             moved = sum(replica.moved() for replica in self._supervisor.replicas)
-            if moved != progress or any(r.calling is not None for r in self._supervisor.replicas):
+            if moved != progress or any(r.busy for r in self._supervisor.replicas):
                 progress, since = moved, now
             if now - since > self._options.stall_seconds:
                 self._stalled()

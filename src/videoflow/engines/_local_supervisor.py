@@ -263,6 +263,7 @@ class Supervisor:
             case Inner(fates=fates):
                 self._told.inner(replica.task.name, unpacked(fates))
             case Opened():
+                replica.opened = True
                 self._recovered(replica)
             case Figures(nodes=nodes):
                 replica.told_figures(nodes)

@@ -14,7 +14,9 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
+from videoflow.errors import EnvironmentFault
 from videoflow.worker._link import Boot, Link, LinkClosed, Message
 from videoflow.worker._page import Page, make_page
 
@@ -40,6 +42,9 @@ class WorkerProcess:
             descriptors: Those of its kit; duplicated here, so the caller may close them.
             nodes: The nodes of its task, in order.
             log: Where its output is appended.
+
+        Raises:
+            EnvironmentFault: The system gives no process, or the log cannot be written.
         """
         self.log = log
         page = make_page()
@@ -47,16 +52,16 @@ class WorkerProcess:
         self.page = Page(page, nodes)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        inherited = (theirs.fileno(), their_lifeline.fileno())
-        with log.open("ab") as output, theirs, their_lifeline:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=inherited,
-                start_new_session=True,
-            )
+        try:
+            with log.open("ab") as output, theirs, their_lifeline:
+                self._process = _started(output, (theirs.fileno(), their_lifeline.fileno()))
+        except OSError as error:
+            ours.close()
+            self._lifeline.close()
+            self._close_sent()
+            raise EnvironmentFault(
+                f"a process for task {boot.task} cannot be started", cause=error.strerror or str(error)
+            ) from error
         self.pid = self._process.pid
         self.pidfd = os.pidfd_open(self.pid)
         ours.setblocking(False)
@@ -120,6 +125,17 @@ class WorkerProcess:
     def _close_sent(self) -> None:
         while self._to_send:
             os.close(self._to_send.pop())
+
+
+def _started(output: IO[bytes], inherited: tuple[int, int]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        pass_fds=inherited,
+        start_new_session=True,
+    )
 
 
 def how_it_died(status: int) -> str:
