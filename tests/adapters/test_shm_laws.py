@@ -6,7 +6,7 @@ process; what only the supervisor does (making and removing) is tried elsewhere.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -126,9 +126,9 @@ class ShmHarness(Harness):
 
     def backend(self, owner: str) -> MessagingBackend:
         if owner == "engine":
-            return self.host  # type: ignore[return-value]  # what a supervisor observes has the same names
+            return cast("MessagingBackend", self.host)  # what a supervisor observes has the same names
         if owner == "writer":
-            return _Writers(self)  # type: ignore[return-value]  # the part of a backend that writers use
+            return cast("MessagingBackend", _Writers(self))  # the part that writers use
         return self.workers["read", self._reader(owner)][0]
 
     def receive(
@@ -216,7 +216,7 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
         yield made
         made.close()
 
-    def test_what_nobody_made_is_unknown_at_the_supervisor(self, harness: Harness) -> None:
+    def test_what_nobody_made_is_unknown_at_the_supervisor(self, harness: ShmHarness) -> None:
         harness.provision(reliable(competing()))
         engine, other = harness.backend("engine"), channel_id("other")
         reader = competing("stranger")
@@ -228,7 +228,7 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
             harness.backend("reader").receive(reader, deadline=0.0)
 
     def test_a_full_slab_is_backpressure_for_reliable_items_and_eviction_for_live_ones(
-        self, harness: Harness
+        self, harness: ShmHarness
     ) -> None:
         now, work = competing("now"), competing("work")
         channel = harness.provision(live(now, capacity=10_000), reliable(work))
@@ -250,10 +250,10 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
         assert ref is not None, "the live reader kept the last slot"
         assert harness.status(now).evicted == 1
 
-    def test_a_long_run_costs_what_a_short_one_costs(self, harness: Harness) -> None:
+    def test_a_long_run_costs_what_a_short_one_costs(self, harness: ShmHarness) -> None:
         work = competing()
         channel = harness.provision(reliable(work), slots=2)
-        writers = [harness.workers["write", slot][0] for slot in range(2)]  # type: ignore[attr-defined]  # raw
+        writers = [harness.workers["write", slot][0] for slot in range(2)]
         for start in range(0, 3000, 50):
             mine = [data(channel, start + n, slot=n % 2) for n in range(50)]
             harness.accepted(*sorted(mine, key=lambda envelope: envelope.writer.slot))
@@ -266,7 +266,7 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
             (known,) = outlet.closed.origins.values()
             assert len(known.closed.intervals()) < 600, "what is closed is not joined over the writers"
 
-    def test_what_was_settled_as_its_reader_died_is_settled(self, harness: Harness) -> None:
+    def test_what_was_settled_as_its_reader_died_is_settled(self, harness: ShmHarness) -> None:
         work, sink = competing(), exclusive()
         channel = harness.provision(reliable(work), reliable(sink))
         harness.accepted(data(channel, 0), data(channel, 1))
@@ -281,20 +281,20 @@ class TestShm(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, Ledger
         assert ordinals(harness.receive(sink, 1, "b", after={0: -1})) == [1]
         harness.nothing(work, "b")
 
-    def test_what_a_dead_writer_said_is_not_said_again_by_another(self, harness: Harness) -> None:
+    def test_what_a_dead_writer_said_is_not_said_again_by_another(self, harness: ShmHarness) -> None:
         channel = harness.provision(reliable(competing()), slots=2)
-        workers = harness.workers  # type: ignore[attr-defined]  # one writer dies
+        workers = harness.workers
         harness.accepted(data(channel, 0), *fan_out(channel, 1, 3))
         workers.pop(("write", 0))[0]._process.close()
-        harness.host.worker_died("write", 0)  # type: ignore[attr-defined]  # as above
+        harness.host.worker_died("write", 0)
         harness.settle_down()
         harness.duplicates(data(channel, 0, slot=1), *fan_out(channel, 1, 3, slot=1))
         harness.accepted(data(channel, 2, slot=1))
 
-    def test_workers_read_back_what_was_provisioned_and_refuse_another(self, harness: Harness) -> None:
+    def test_workers_read_back_what_was_provisioned_and_refuse_another(self, harness: ShmHarness) -> None:
         channel = harness.provision(reliable(competing()))
         backend = harness.backend("reader")
-        (spec, *_) = [place.spec for place in harness.host._made().channels]  # type: ignore[attr-defined]  # raw
+        (spec, *_) = [place.spec for place in harness.host._made().channels]
         assert backend.ensure_channel(spec, "op", deadline=0.0) == spec
         with pytest.raises(IncompatibleProfile) as caught:
             backend.ensure_channel(msgspec.structs.replace(spec, slots=2), "op", deadline=0.0)
