@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.backends.store_suite import StoreSuite
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.outcomes import Known, Observation, Unknown, UnknownReason
 from videoflow.backends.runtime import ABSENT, Change, FlowRuntime, StoreOutcome
@@ -38,6 +39,10 @@ def store(path: Path) -> Iterator[SqliteStore]:
     made = SqliteStore(path, CLOCK)
     yield made
     made.close()
+
+
+class TestLaws(StoreSuite):
+    """The laws of every store."""
 
 
 def test_a_commit_applies_all_or_none(store: SqliteStore) -> None:
