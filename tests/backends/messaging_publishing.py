@@ -162,6 +162,7 @@ class PublishingSuite(ProvisioningSuite):
         channel = harness.provision(reliable(work), bounds=Bounds(2, 1000))
         harness.accepted(data(channel, 0), data(channel, 1))
         harness.rejected(RejectReason.FULL, data(channel, 2))
+        harness.duplicates(data(channel, 1))
         assert harness.channel_status(channel).items == 2
         harness.settle(*harness.receive(work, 1))
         harness.accepted(data(channel, 2))
@@ -304,11 +305,6 @@ class PublishingSuite(ProvisioningSuite):
         harness.settle(delivery)
         harness.duplicates(data(channel, 0))
         harness.nothing(work)
-
-    def test_a_repetition_of_a_full_channel_is_recognised(self, harness: Harness) -> None:
-        channel = harness.provision(reliable(competing()), bounds=Bounds(1, 1000))
-        harness.accepted(data(channel, 0))
-        harness.duplicates(data(channel, 0))
 
     def test_the_first_statement_for_an_input_wins_whole(self, harness: Harness) -> None:
         work = competing()

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
@@ -183,7 +184,7 @@ def test_two_writers_two_replicas_and_an_ordered_reader(crew: Crew) -> None:
 
     for slot in range(2):
         member = crew.member(f"writer/{slot}")
-        crew.start(lambda m=member, s=slot: crew.write(m, s, range(s, ITEMS, 2)))  # type: ignore[misc]
+        crew.start(partial(crew.write, member, slot, range(slot, ITEMS, 2)))
     crew.start(reader("a", work))
     crew.start(reader("b", work))
     crew.start(reader("sink", sink))

@@ -102,12 +102,14 @@ def test_a_destructor_may_wake_whoever_waits() -> None:
     clock, flag = RealClock(), Flag()
 
     class Holder:
+        me: object = None
+
         def __del__(self) -> None:
             flag.fill()
 
     def collect() -> None:
         holder = Holder()
-        holder.me = holder  # type: ignore[attr-defined]  # a cycle, for the collector
+        holder.me = holder  # a cycle, for the collector
         del holder
         gc.collect()
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+
 from videoflow.backends.capabilities import PayloadCapabilities
 from videoflow.backends.outcomes import Observation, SettleConfirmed
 
@@ -175,7 +176,9 @@ class PayloadStore(ABC):
         """
 
     @abstractmethod
-    def read(self, ref: PayloadRef, *, deadline: float) -> PayloadBytes | TransientFailure | Missing | Corrupt:
+    def read(
+        self, ref: PayloadRef, *, deadline: float
+    ) -> PayloadBytes | TransientFailure | Missing | Corrupt:
         """Returns pinned bytes, or the kind of failure."""
 
     @abstractmethod

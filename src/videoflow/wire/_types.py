@@ -66,7 +66,8 @@ def record_type(cls: type) -> RecordType | None:
         fields, struct, mutable = cls.__struct_fields__, True, not cls.__struct_config__.frozen
     elif dataclasses.is_dataclass(cls):
         fields, struct = tuple(field.name for field in dataclasses.fields(cls)), False
-        mutable = not cls.__dataclass_params__.frozen  # type: ignore[attr-defined]  # not in the stubs
+        described: Value = cls  # no stub knows the parameters
+        mutable = not described.__dataclass_params__.frozen
         _require_plain_layout(cls)
     else:
         return None

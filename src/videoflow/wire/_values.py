@@ -104,7 +104,7 @@ class _Packer:
         return _extension(_RECORD, [record.name, fields])
 
     def _array(self, array: AnyArray) -> msgspec.msgpack.Ext:
-        if self.store_array is None or array.nbytes < self.inline_bytes or not array.size:
+        if self.store_array is None or array.nbytes < self.inline_bytes:
             data = flat_bytes(array).data
             return _extension(_ARRAY, [dtype_text(array.dtype), list(array.shape), data])
         view = self.views.get(id(array))

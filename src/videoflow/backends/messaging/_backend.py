@@ -215,9 +215,7 @@ class Receiver(ABC):
         return self.settlements(self.begin_settle(settlements, deadline=deadline), deadline=deadline)
 
     @abstractmethod
-    def acquire(
-        self, subscription: SubscriptionId, epoch: int, *, deadline: float
-    ) -> Observation[Acquired]:
+    def acquire(self, subscription: SubscriptionId, epoch: int, *, deadline: float) -> Observation[Acquired]:
         """Becomes the owner of an exclusive subscription; delivery restarts at settled floor + 1.
 
         Raises:

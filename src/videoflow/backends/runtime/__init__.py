@@ -7,8 +7,8 @@ records facts and answers questions; it decides no policy.
 
 from videoflow.backends.runtime._flow import FlowRuntime
 from videoflow.backends.runtime._records import (
-    Committed,
     CommitOutcome,
+    Committed,
     DeadLetter,
     Desired,
     FirstFailure,

@@ -6,8 +6,8 @@ import msgspec
 
 from videoflow.backends.outcomes import Known, Observation, Unknown
 from videoflow.backends.runtime._records import (
-    Committed,
     CommitOutcome,
+    Committed,
     DeadLetter,
     Desired,
     FirstFailure,
@@ -202,7 +202,9 @@ class FlowRuntime:
 
     def _must(self, outcome: StoreOutcome, what: str) -> None:
         if outcome is StoreOutcome.UNKNOWN:
-            raise UnobservableState(f"{what} may not have been written", remedy="look at the run folder's disk")
+            raise UnobservableState(
+                f"{what} may not have been written", remedy="look at the run folder's disk"
+            )
         if outcome is StoreOutcome.CONFLICT:
             raise StaleAuthority(f"{what} was written by another owner")
 
