@@ -5,29 +5,29 @@ read is unknown, and the planner then refuses to go on.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from videoflow.backends.outcomes import Known, Observation, Unknown, UnknownReason
 
 _DEFAULT_SHARE = 4
-_CGROUP_V2 = Path("/sys/fs/cgroup")
-_CGROUP_V1 = Path("/sys/fs/cgroup/memory")
 _NO_LIMIT = 1 << 60
+_WHOLE_FILE_SYSTEM = Path("/")
 
 
-def available_bytes(now: float) -> Observation[int]:
+def available_bytes(now: float, *, root: Path = _WHOLE_FILE_SYSTEM) -> Observation[int]:
     """Returns the smaller of the machine's available memory and what the container leaves.
 
     Args:
         now: Monotonic seconds, for the observation.
+        root: Where `proc` and `sys` are found.
     """
-    machine = _machine_bytes()
+    machine = _machine_bytes(root)
     if machine is None:
         return Unknown(
             UnknownReason.UNSUPPORTED, now, "this system does not say how much memory is available"
         )
-    left = [machine, *_container_bytes()]
-    return Known(min(left), now)
+    return Known(min(machine, *_container_bytes(root), _NO_LIMIT), now)
 
 
 def budget_bytes(asked: int | None, available: Observation[int]) -> int:
@@ -47,49 +47,48 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def _machine_bytes() -> int | None:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    figures = dict(line.split(":", 1) for line in lines)
+def _machine_bytes(root: Path) -> int | None:
+    figures = dict(line.split(":", 1) for line in _lines(root / "proc/meminfo") if ":" in line)
     found = figures.get("MemAvailable")
     return int(found.split()[0]) * 1024 if found else None
 
 
-def _container_bytes() -> list[int]:
-    left = []
-    for folder in _own_groups():
-        limit, used = _number(folder / "memory.max"), _number(folder / "memory.current")
-        if limit is not None and used is not None:
-            left.append(max(0, limit - used))
-    limit, used = (
-        _number(_CGROUP_V1 / "memory.limit_in_bytes"),
-        _number(_CGROUP_V1 / "memory.usage_in_bytes"),
-    )
-    if limit is not None and used is not None and limit < _NO_LIMIT:
-        left.append(max(0, limit - used))
-    return left
+def _container_bytes(root: Path) -> Iterator[int]:
+    """Yields what each control group leaves that this process is in, by either version of them."""
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, name = line.split(":", 2)
+        if not controllers:
+            for mount in ("sys/fs/cgroup", "sys/fs/cgroup/unified"):
+                yield from _left(root / mount, name, "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            mount = "sys/fs/cgroup/memory"
+            yield from _left(root / mount, name, "memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
-def _own_groups() -> list[Path]:
+def _left(mount: Path, name: str, limit: str, usage: str) -> Iterator[int]:
+    """Yields what a group and each one above it leave; in a container the path above may not be there."""
+    group = mount / name.strip("/")
+    for folder in (group, *group.parents):
+        if not folder.is_relative_to(mount):
+            return
+        most, used = _number(folder / limit), _number(folder / usage)
+        if most is not None and used is not None and most < _NO_LIMIT:
+            yield max(0, most - used + _reclaimable(folder))
+
+
+def _reclaimable(group: Path) -> int:
+    """Returns what the kernel gives back when memory is short: pages of files that nobody has used lately."""
+    figures = dict(line.split(maxsplit=1) for line in _lines(group / "memory.stat") if " " in line)
+    return int(figures.get("total_inactive_file", figures.get("inactive_file", 0)))
+
+
+def _lines(path: Path) -> list[str]:
     try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
+        return path.read_text(encoding="ascii").splitlines()
     except OSError:
         return []
-    named = [line.split(":", 2)[2] for line in lines if line.startswith("0::")]
-    folders = []
-    for name in named:
-        folder = _CGROUP_V2 / name.lstrip("/")
-        while folder != _CGROUP_V2.parent:
-            folders.append(folder)
-            folder = folder.parent
-    return folders
 
 
 def _number(path: Path) -> int | None:
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
+    text = "".join(_lines(path))
     return int(text) if text.isdigit() else None
