@@ -29,10 +29,10 @@ class Op(IntEnum):
     """What a message between replicas says.
 
     From writer to reader: `HEAD` (channel, head), `GIVE` (subscription, cause, count, pairs), `END`
-    (channel), `RECALL` (subscription, items).
+    (channel), `RECALL` (subscription, items), `ASK` (mark: say what you hold, after this).
     From reader to writer: `HELLO`, `DONE` (subscription, pairs, slots kept), `BACK` (subscription, pairs),
-    `WANT` (subscription, items), `UNPIN` (slots), `HOLDS` (slots: all that are kept), `POKE`
-    (subscription). Pairs are (first sequence, count), flat.
+    `WANT` (subscription, items), `UNPIN` (slots), `HOLDS` (slots: all that are kept, mark:
+    what was asked last), `POKE` (subscription). Pairs are (first sequence, count), flat.
     """
 
     HEAD = 0
@@ -46,6 +46,7 @@ class Op(IntEnum):
     HOLDS = 8
     POKE = 9
     RECALL = 10
+    ASK = 11
 
 
 class Link:

@@ -101,6 +101,7 @@ class Process(ProcessParts):
         self.awaiting = {peer for peer in kit.started if peer not in kit.ended}
         self._adopting = kit.incarnation > 1
         self._introduced = False
+        self._asked: dict[Peer, int] = {}
         self.outlets: dict[int, Outlet] = {}
         self.inlets: dict[int, Inlet] = {}
         self._build()
@@ -245,7 +246,9 @@ class Process(ProcessParts):
         elif code == Op.HELLO:
             self._greet(peer)
         elif code == Op.HOLDS:
-            self._holds_of(peer, operation[1])
+            self._holds_of(peer, *operation[1:])
+        elif code == Op.ASK:
+            self._asked_by(peer, operation[1])
 
     def _done(self, peer: Peer, number: int, pairs: list[int], kept: list[list[int]]) -> None:
         for slot in kept:
@@ -262,12 +265,24 @@ class Process(ProcessParts):
             if self.log.words[outlet.ring.place.end]:
                 self.hub.queue(peer, (Op.END, outlet.number))
 
-    def _holds_of(self, peer: Peer, slots: list[list[int]]) -> None:
+    def _asked_by(self, peer: Peer, mark: int) -> None:
+        """A writer that looked at what is settled asks what is held: answered now, or once it is known."""
+        self._asked[peer] = mark
+        if not self._adopting or (self._introduced and not self.awaiting):
+            self._tell_holds(peer)
+
+    def _holds_of(self, peer: Peer, slots: list[list[int]], mark: int) -> None:
+        """Learns what a reader holds; what it said before this process looked at its cells is not all.
+
+        What it settled in between is settled here and was not lent, so only an answer to the own question
+        counts.
+        """
         held = {(slab, offset, generation, size) for slab, offset, generation, size in slots}
         for slot in held:
             self.holds.lend(peer, slot, adopting=self._adopting)
         self.holds.only(peer, held)
-        self._answered(peer)
+        if mark == self.kit.incarnation:
+            self._answered(peer)
 
     # What the supervisor says -----------------------------------------------------------------
 
@@ -284,6 +299,9 @@ class Process(ProcessParts):
 
     def _connect(self, peer: Peer, end: socket.socket) -> None:
         self.hub.connect(peer, end)
+        self._asked.pop(peer, None)
+        if peer in self.awaiting:
+            self.hub.queue(peer, (Op.ASK, self.kit.incarnation))
         if peer not in self._lenders():
             return
         if not self._adopting:
@@ -331,7 +349,7 @@ class Process(ProcessParts):
 
     def _tell_holds(self, lender: Peer) -> None:
         slots = self.holds.kept_from(lender, adopting=self._adopting)
-        self.hub.queue(lender, (Op.HOLDS, slots))
+        self.hub.queue(lender, (Op.HOLDS, slots, self._asked.get(lender, 0)))
 
     def _say_hello(self, lender: Peer) -> None:
         if self._adopting:  # before the hello, with which what was settled meanwhile may end
