@@ -190,6 +190,28 @@ def test_who_passed_on_and_who_lent_both_die_and_the_bytes_stay() -> None:
         assert run.put(10) is not None
 
 
+def test_what_is_passed_on_while_its_lender_starts_again_is_not_written_over() -> None:
+    with running() as run:
+        run.say(1)
+        delivery = run.take("middle", READS_FIRST)
+        ref = delivery.envelope.payloads[0]
+        run.die("source")
+        run.incarnations["source"] += 1
+        kit = run.host.kit("source", 0, run.incarnations["source"])
+        run.workers["middle"][0].receive(READS_FIRST, deadline=0.0)  # connected, and says what it holds now
+        run.publish("middle", data(SECOND, 1, payloads=(ref,)))
+        run.settle("middle", delivery)
+        run.workers["source"] = open_worker(kit.document, kit.descriptors, CLOCK, "source", lost=lambda: None)
+        for number in range(2, 2 + SLOTS - 1):
+            assert run.put(number) is not None
+        assert run.put(9, seconds=0.1) is None
+        last = run.take("sink", READS_SECOND)
+        with run.pin("sink", ref) as found:
+            assert bytes(found.data) == bytes([1]) * SIZE
+        run.settle("sink", last)
+        assert run.put(10) is not None
+
+
 def test_a_dead_reader_gives_its_pins_back() -> None:
     with running() as run:
         run.say(1)
