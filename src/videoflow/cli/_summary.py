@@ -129,6 +129,9 @@ def _output(output: str, folder: Path) -> str:
     if "://" in output:
         return output
     path = folder / output
+    begun = path.with_name(f"{path.name}.part")
+    if not path.exists() and begun.exists():
+        return f"{output} (not finished; {output}.part, {show_bytes(begun.stat().st_size)})"
     if not path.exists():
         return f"{output} (not written)"
     return output if path.is_dir() else f"{output}, {show_bytes(path.stat().st_size)}"
