@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
-class WouldBlock(Exception):  # noqa: N818  (it is a signal to the simulator, not an error)
+class WouldBlock(Exception):
     """Raised by a clock that cannot block: nothing is ready, and the deadline is in the future."""
 
 

@@ -42,7 +42,7 @@ class FaultAction(StrEnum):
     CALL = "call"
 
 
-class InjectedFault(Exception):  # noqa: N818  (it is a planted fault, not an error of the vocabulary)
+class InjectedFault(Exception):
     """Raised at a barrier that is armed with `RAISE`."""
 
 
@@ -80,13 +80,13 @@ _armed: _Armed | None = None
 
 def arm(faults: Sequence[Fault] = (), observer: Callable[[str], None] | None = None) -> None:
     """Arms faults in this process; `observer` is called with the name of each barrier reached."""
-    global _armed  # noqa: PLW0603  (one switch a process, so that an unarmed barrier costs one comparison)
+    global _armed
     _armed = _Armed(tuple(faults), observer)
 
 
 def disarm() -> None:
     """Makes every barrier a no-op again."""
-    global _armed  # noqa: PLW0603  (see arm)
+    global _armed
     _armed = None
 
 

@@ -6,11 +6,12 @@ known one.
 
 import difflib
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeAlias
 
 from videoflow.errors import UsageError
 
 ENGINES = "videoflow.engines"
+Registered: TypeAlias = Any
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def names(group: str) -> tuple[str, ...]:
     return tuple(sorted(point.name for point in entry_points(group=group)))
 
 
-def load(group: str, name: str) -> Any:
+def load(group: str, name: str) -> Registered:
     """Returns the object registered under a name, importing its module only now.
 
     Raises:
