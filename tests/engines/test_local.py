@@ -282,7 +282,7 @@ def test_a_source_that_does_not_stop_is_ended_and_what_it_made_arrives(
     start: Starter, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.txt"
-    run = start(vf.Flow([Lines(str(out), name="sink")(Deaf(name="deaf"))]), drain_seconds=20.0)
+    run = start(vf.Flow([Lines(str(out), name="sink")(Deaf(name="deaf"))]), drain_seconds=12.0)
     until(lambda: out.exists() and len(lines(out)) == 3, run)
     run.stop()
     report = run.wait()

@@ -4,16 +4,20 @@ Used by the engines, which run the plan, and by the command line, which shows it
 anything: all that it knows comes in as `PlanFacts`. `plan` holds the document, `explain` its words.
 """
 
-from videoflow.planner._composition import (
-    AdmittedChannel,
-    ChannelRequirement,
-    CompositionPlan,
-    CompositionRequirements,
-    Effects,
-    plan_composition,
-)
-from videoflow.planner._facts import PlanFacts, SizingDefaults
-from videoflow.planner._plan import plan_flow
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from videoflow.planner._composition import (
+        AdmittedChannel,
+        ChannelRequirement,
+        CompositionPlan,
+        CompositionRequirements,
+        Effects,
+        plan_composition,
+    )
+    from videoflow.planner._facts import PlanFacts, SizingDefaults
+    from videoflow.planner._plan import plan_flow
 
 __all__ = [
     "AdmittedChannel",
@@ -26,3 +30,16 @@ __all__ = [
     "plan_composition",
     "plan_flow",
 ]
+
+# A worker process reads plans and makes none: it does not pay for loading what plans.
+_MODULES = ("_composition", "_facts", "_plan")
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for module in _MODULES:
+            found: object = getattr(import_module(f"videoflow.planner.{module}"), name, None)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module 'videoflow.planner' has no attribute {name!r}", name=name)
