@@ -142,7 +142,7 @@ def test_a_class_without_a_name_is_sent_by_value(start: Starter) -> None:
 def test_killed_workers_are_replaced_and_nothing_is_lost_or_repeated(start: Starter, tmp_path: Path) -> None:
     gate, out = tmp_path / "gate", tmp_path / "out.txt"
     slow = Gate(str(out), str(gate), 150, name="slow")
-    run = start(vf.Flow([slow(Mean(name="mean")(Frames(200, side=8, name="frames")))]))
+    run = start(vf.Flow([slow(Mean(name="mean")(Frames(2_000, side=8, name="frames")))]))
     until(lambda: out.exists() and 150 in lines(out), run)
     for name, number in run.processes().items():
         if name != "slow-0":
@@ -150,7 +150,7 @@ def test_killed_workers_are_replaced_and_nothing_is_lost_or_repeated(start: Star
     gate.touch()
     report = run.wait()
     assert report.verdict is Verdict.COMPLETE
-    assert lines(out) == list(range(200))
+    assert lines(out) == list(range(2_000))
     assert closed(report)
     assert {node.node: node.restarts for node in report.nodes} == {"frames": 1, "mean": 1, "slow": 0}
 
