@@ -8,6 +8,8 @@ Whatever crashes lie between, the bytes of the finished file are the same.
 from __future__ import annotations
 
 import dataclasses
+import os
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +202,8 @@ class VideoWriter:
         try:
             written = self._append(fragment)
         except OSError as error:
+            with suppress(OSError):  # the disk is full, or gone; what is torn is not for who plays the file
+                os.truncate(self._part, self._durable.durable_bytes)
             raise self._unwritable(error) from error
         self._encoder, self._stage = None, _Stage.OPEN
         self._durable = self._reached = dataclasses.replace(
@@ -255,10 +259,10 @@ class VideoWriter:
         if self._encoder is not None:
             self._encoder.abandon()
         self._encoder = None
+        if self._stage in (_Stage.OPEN, _Stage.SPOILT) and not self._durable.frames:
+            self._part.unlink(missing_ok=True)
         if self._stage is _Stage.OPEN:
             self._stage = _Stage.ABANDONED
-            if not self._durable.frames:
-                self._part.unlink(missing_ok=True)
 
     def _check_usable(self) -> None:
         if self._stage is not _Stage.OPEN:
