@@ -52,6 +52,16 @@ def test_a_commit_applies_all_or_none(store: SqliteStore) -> None:
     assert {k: s.value for k, s in value(store.scan("", deadline=soon())).items()} == {"a": b"1"}
 
 
+def test_a_full_disk_is_said_so_and_is_nothing_to_try_again(store: SqliteStore, path: Path) -> None:
+    store.commit([Change("kept", b"1")], deadline=soon())
+    store._connection.execute("PRAGMA max_page_count = 30")
+    large = [Change(f"key {number}", bytes(4096)) for number in range(100)]
+    with pytest.raises(OutputUnwritable, match="cannot be written") as refusal:
+        store.commit(large, deadline=soon())
+    assert (refusal.value.where, refusal.value.exit_status) == (str(path), 3)
+    assert value(store.get(["kept"], deadline=soon()))["kept"].value == b"1"
+
+
 def test_a_version_is_never_used_twice(store: SqliteStore) -> None:
     store.commit([Change("a", b"1", ABSENT)], deadline=soon())
     old = value(store.get(["a"], deadline=soon()))["a"].version

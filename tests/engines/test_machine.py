@@ -47,6 +47,9 @@ def test_a_system_that_does_not_say_leaves_it_unknown(tmp_path: Path) -> None:
     assert isinstance(available_bytes(1.0, root=tmp_path), Unknown)
 
 
-def test_a_budget_is_what_was_asked_for_or_a_quarter_of_what_is_there() -> None:
+def test_a_budget_is_what_was_asked_for_or_the_same_for_about_as_much_memory() -> None:
     assert budget_bytes(10, Known(100, 0.0)) == 10
-    assert budget_bytes(None, Known(100, 0.0)) == 25
+    gibibyte = 1 << 30
+    for free in (23 * gibibyte, 23 * gibibyte - 12345678, 17 * gibibyte):
+        assert budget_bytes(None, Known(free, 0.0)) == 4 * gibibyte
+    assert budget_bytes(None, Known(15 * gibibyte, 0.0)) == 2 * gibibyte

@@ -68,7 +68,7 @@ Memory = Annotated[
     str,
     typer.Option(
         metavar="SIZE",
-        help='Memory for items in flight, such as "2 GiB"; by default a quarter of what is free.',
+        help='Memory for items in flight, such as "2 GiB"; by default up to a quarter of what is free.',
         show_default=False,
     ),
 ]

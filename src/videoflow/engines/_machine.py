@@ -31,13 +31,15 @@ def available_bytes(now: float, *, root: Path = _WHOLE_FILE_SYSTEM) -> Observati
 
 
 def budget_bytes(asked: int | None, available: Observation[int]) -> int:
-    """Returns the memory that frames in flight may use: as asked, else a quarter of what is available.
+    """Returns the memory that frames in flight may use.
 
-    Whether so much may be asked for is the planner's to judge.
+    As asked; whether so much may be asked for is the planner's to judge. Else a quarter of what is available,
+    rounded down to a power of two, so that the plan that is shown is the plan that is run a moment later.
     """
     if asked is not None:
         return asked
-    return available.value // _DEFAULT_SHARE if isinstance(available, Known) else 1 << 30
+    quarter = available.value // _DEFAULT_SHARE if isinstance(available, Known) else 1 << 30
+    return 1 << max(0, quarter.bit_length() - 1)
 
 
 def processors() -> int:

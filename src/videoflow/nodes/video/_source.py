@@ -263,10 +263,15 @@ def _details(outcome: SourceOutcome) -> Iterator[str]:
     if outcome.detail:
         yield outcome.detail
     if outcome.frames_missing:
-        spans = [f"{span.first_index}-{span.last_index}" for span in outcome.missing[:3]]
+        spans = [_span(span.first_index, span.last_index) for span in outcome.missing[:3]]
         more = ", …" if len(outcome.missing) > len(spans) else ""
-        yield f"{outcome.frames_missing} frames could not be decoded ({', '.join(spans)}{more})"
+        noun = "frame" if outcome.frames_missing == 1 else "frames"
+        yield f"{outcome.frames_missing} {noun} could not be decoded ({', '.join(spans)}{more})"
     if outcome.frames_corrupt:
         yield f"{outcome.frames_corrupt} frames are damaged, and marked as corrupt"
     if outcome.started_at_index:
         yield f"this is the account of the frames from {outcome.started_at_index} on"
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
