@@ -73,18 +73,21 @@ class Feed:
         """Gives out what may be given out now."""
 
     def greet(self, replica: int) -> None:
-        """A reader is connected: learns what it settled meanwhile, and tells it what there is."""
-        for sequence in [s for s, record in self.owner.records.items() if record.waiting & self.bit]:
-            if self.settled_by(replica, sequence):
-                self.owner.done(sequence, self.bit)
+        """A reader is connected: it says itself what it settled before, and is told what there is.
+
+        Its cells may say more: what it settled since, and what it keeps of that it is about to say.
+        """
         self.owner.hub.queue(self.peers[replica], (Op.HEAD, self.owner.number, self.owner.ring.head))
 
     def leased(self, replica: int) -> list[Record]:
         """Returns the records that a dead reader may have passed on, and that others will settle."""
         return []
 
-    def gone(self, replica: int) -> None:
-        """A reader is dead."""
+    def gone(self, replica: int, *, passed_on: bool) -> None:
+        """A reader is dead; where it passed payloads on, its next incarnation says what it settled."""
+        for sequence in [s for s, r in self.owner.records.items() if not passed_on and r.waiting & self.bit]:
+            if self.settled_by(replica, sequence):
+                self.owner.done(sequence, self.bit)
 
     def settled(self, replica: int, sequence: int) -> None:
         """A reader settled a record."""

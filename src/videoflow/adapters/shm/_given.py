@@ -60,12 +60,14 @@ class GivenFeed(Feed):
         self._tell()
 
     def greet(self, replica: int) -> None:
-        """A reader is connected: what it has is said again, since the earlier socket may have lost it."""
+        """A reader is connected: what it has is said again, since the earlier socket may have lost it.
+
+        What it settled it says itself, with what it keeps of it.
+        """
         self.connected[replica] = True
         self.wanted[replica] = 0
         for sequence in list(self.outstanding[replica]):
             if self.settled_by(replica, sequence):
-                self.settled(replica, sequence)
                 continue
             word = self._words[self.place.assignments[self.owner.slot] + (sequence & self.mask)]
             self._given.setdefault((replica, word >> 16 & 255, word >> 8 & 255), []).append(sequence)
@@ -76,7 +78,7 @@ class GivenFeed(Feed):
         records = self.owner.records
         return [records[s] for s in self.outstanding[replica] if s in records and records[s].holding]
 
-    def gone(self, replica: int) -> None:
+    def gone(self, replica: int, *, passed_on: bool) -> None:
         """A reader is dead: what it had goes to others, counted where it was received."""
         self.connected[replica] = False
         self.wanted[replica] = 0

@@ -308,6 +308,12 @@ class Inlet:
         """Returns when something is delivered again (monotonic seconds), or infinity."""
         return self.delayed[0][0] if self.delayed else float("inf")
 
+    def settled_lately(self, slot: int) -> list[int]:
+        """Returns, as pairs, what this replica settled of a slot's records that the writer still has."""
+        ring, cells, mask = self.rings[slot], self.cells[slot], self._masks[slot]
+        places = range(self._words[ring.tail], self._words[ring.commit] >> 1)
+        return pairs_of([at for at in places if is_settled(self._words[cells + (at & mask)], at)])
+
     def is_settled(self, place: Place) -> bool:
         """Returns whether this replica settled a sequence."""
         slot, sequence = place
@@ -341,8 +347,15 @@ class Inlet:
     # Status -----------------------------------------------------------------------------------
 
     def acquired(self) -> dict[int, int]:
-        """Returns the settled floors."""
-        return {slot: self._floor(slot) - 1 for slot in range(len(self.rings))}
+        """Returns the settled floors, as the own cells have them, whatever was heard of the writers."""
+        floors = {}
+        for slot, ring in enumerate(self.rings):
+            at, cells, mask = self._floors[slot], self.cells[slot], self._masks[slot]
+            end = self._words[ring.commit] >> 1
+            while at < end and is_settled(self._words[cells + (at & mask)], at):
+                at += 1
+            floors[slot] = at - 1
+        return floors
 
     def status(self) -> SubscriptionStatus:
         """Returns how far the subscription has come, as its words say, other replicas' included."""

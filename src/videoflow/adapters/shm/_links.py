@@ -103,6 +103,7 @@ class Hub:
         self._dirty: set[Peer] = set()
         self._buffer = bytearray(RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
+        self._unheard: tuple[Peer, list[Any]] | None = None
         self._on_operations = on_operations
         self._on_control = on_control
         self._on_lost = on_lost
@@ -242,12 +243,31 @@ class Hub:
             if length == 0:
                 self.disconnect(peer)
                 return True
-            operations = _decode(self._view[:length])
+            self._unheard = (peer, _decode(self._view[:length]))
             # What the supervisor said before the peer could know of it comes first.
             self.service_control()
-            self._on_operations(peer, operations)
+            self._hear()
             if self.links.get(peer) is not link:
                 return True
+
+    def drain(self, peer: Peer) -> None:
+        """Takes all that a peer has said that is dead now, before it is disconnected."""
+        if self._unheard is not None and self._unheard[0] == peer:
+            self._hear()
+        link = self.links.get(peer)
+        while link is not None:
+            try:
+                length = link.socket.recv_into(self._buffer)
+            except OSError:
+                break
+            if length == 0:
+                break
+            self._on_operations(peer, _decode(self._view[:length]))
+
+    def _hear(self) -> None:
+        unheard, self._unheard = self._unheard, None
+        if unheard is not None:
+            self._on_operations(*unheard)
 
 
 def pairs_of(sequences: Sequence[int]) -> list[int]:

@@ -310,6 +310,7 @@ class Process(ProcessParts):
             self._say_hello(peer)
 
     def _gone(self, peer: Peer, *, final: bool) -> None:
+        self.hub.drain(peer)
         self.hub.disconnect(peer)
         writes = bool(_task_of(self.kit, peer[0]).shape.writes)
         feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if f.peers[0][0] == peer[0]]
@@ -317,7 +318,7 @@ class Process(ProcessParts):
             for record in feed.leased(peer[1]) if writes else ():
                 for slot in record.slots:
                     self.holds.lend(peer, slot)
-            feed.gone(peer[1])
+            feed.gone(peer[1], passed_on=writes)
             feed.dispatch()
         for inlet in self.inlets.values():
             if final and peer in inlet.peers:
@@ -357,6 +358,9 @@ class Process(ProcessParts):
         self.hub.queue(lender, (Op.HELLO,))
         for inlet in self.inlets.values():
             if lender in inlet.peers:
+                pairs = inlet.settled_lately(lender[1])
+                if pairs:  # said again: an earlier socket may have lost it; what is kept was said above
+                    self.hub.queue(lender, (Op.DONE, inlet.number, pairs, []))
                 inlet.connected(lender[1])
 
     def _unpin(self, lender: Peer, slot: Slot) -> None:
