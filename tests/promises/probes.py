@@ -6,6 +6,7 @@ Usage: python -m tests.promises.probes FLOW ENGINE FOLDER
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import videoflow as vf
 from tests.engines.flows import Batches, Numbers, Repeat, Rows, Total, odd_only, same
@@ -50,8 +51,10 @@ FLOWS: dict[str, Callable[[], vf.Flow]] = {
 
 def main(name: str, engine: str, folder: str) -> None:
     """Runs a flow, whatever comes of it, and prints its report."""
-    options: dict[str, Path] = {"runs_folder": Path(folder)} if engine == "local" else {}
-    report = FLOWS[name]().start(engine, stall_seconds=25.0, **options).wait()  # type: ignore[arg-type]  # options of a run
+    options: dict[str, Any] = {"stall_seconds": 25.0, "drain_seconds": 3.0}
+    if engine == "local":
+        options["runs_folder"] = Path(folder)
+    report = FLOWS[name]().start(engine, **options).wait()
     sys.stdout.buffer.write(report.to_json())
 
 

@@ -1,6 +1,7 @@
 """Bad videos, full disks, places that cannot be written: one block, the right status, nothing left behind."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,9 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def copy(folder: Path, source: Path, *words: str, engine: str = "threads", **how: object) -> Ended:
+def copy(folder: Path, source: Path, *words: str, engine: str = "threads", **how: Any) -> Ended:
     arguments = ("run-local", FLOW, "--engine", engine, "--source", str(source), *words)
-    return command(folder, *arguments, **how)  # type: ignore[arg-type]  # keywords of `command`
+    return command(folder, *arguments, **how)
 
 
 def report_of(ended: Ended) -> RunReport:
