@@ -27,6 +27,14 @@ SPEC = FlowSpec(
 )
 
 
+@pytest.fixture(autouse=True)
+def _a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever terminal runs the tests, these are of one that moves its cursor and knows colours."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def look(seconds: float, items: int, **more: int) -> RunStatus:
     camera = NodeStatus("camera", items, expected=795)
     detect = NodeStatus("detect", items, None, 0.0371, 8, **more)
