@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from tests.backends.messaging_harness import LABELS, ROOMY, channel_id, competing, data, exclusive, reliable
 from videoflow.adapters.shm import ShmHost, ShmMessaging, ShmPayloads, TaskShape, open_worker
 from videoflow.backends.capabilities import Profile
-from videoflow.backends.messaging import ChannelSpec, Completed, Delivery, Envelope, SubscriptionId
+from videoflow.backends.messaging import (
+    ChannelSpec,
+    Completed,
+    Delivery,
+    Envelope,
+    SubscriptionId,
+    SubscriptionKind,
+)
 from videoflow.backends.outcomes import Accepted, Known
 from videoflow.backends.payload import PayloadBytes, PayloadRef, RetentionContract
 from videoflow.clock import RealClock
@@ -21,11 +28,11 @@ READS_FIRST, READS_SECOND = competing("middle", FIRST), exclusive("sink", SECOND
 class Run:
     """source → middle → sink, each a process as far as the log can tell."""
 
-    def __init__(self) -> None:
+    def __init__(self, reads_first: SubscriptionId = READS_FIRST) -> None:
         self.host = ShmHost(CLOCK, 1 << 28)
         self.workers: dict[str, tuple[ShmMessaging, ShmPayloads]] = {}
         self.incarnations = dict.fromkeys(("source", "middle", "sink"), 0)
-        specs = [reliable(READS_FIRST), reliable(READS_SECOND)]
+        specs = [reliable(reads_first), reliable(READS_SECOND)]
         channels = [
             ChannelSpec(
                 channel=spec.subscription.channel,
@@ -42,7 +49,7 @@ class Run:
             specs,
             [
                 TaskShape(name="source", writes=(FIRST,), slab_bytes=SLOTS * SIZE, largest_bytes=SIZE),
-                TaskShape(name="middle", reads=(READS_FIRST,), writes=(SECOND,)),
+                TaskShape(name="middle", reads=(reads_first,), writes=(SECOND,)),
                 TaskShape(name="sink", reads=(READS_SECOND,)),
             ],
         )
@@ -77,7 +84,7 @@ class Run:
         self.publish("source", data(FIRST, number, payloads=(ref,)))
 
     def take(self, name: str, subscription: SubscriptionId) -> Delivery:
-        after = None if subscription is READS_FIRST else {0: -1}
+        after = None if subscription.kind is SubscriptionKind.COMPETING else {0: -1}
         messaging, deadline = self.workers[name][0], CLOCK.monotonic() + 10
         (delivery,) = messaging.receive(subscription, deadline=deadline, max_items=1, after=after)
         return delivery
@@ -104,8 +111,8 @@ class Run:
 
 
 @contextmanager
-def running() -> Iterator[Run]:
-    run = Run()
+def running(reads_first: SubscriptionId = READS_FIRST) -> Iterator[Run]:
+    run = Run(reads_first)
     try:
         yield run
     finally:
@@ -210,6 +217,24 @@ def test_what_is_passed_on_while_its_lender_starts_again_is_not_written_over() -
             assert bytes(found.data) == bytes([1]) * SIZE
         run.settle("sink", last)
         assert run.put(10) is not None
+
+
+def test_what_is_passed_on_before_its_lender_hears_of_the_reader_is_not_written_over() -> None:
+    in_order = exclusive("middle", FIRST)
+    with running(in_order) as run:
+        run.say(1)
+        assert run.kept() == 1
+        with run.workers["source"][0]._process.lock:  # it is told of the head, and hears nothing itself
+            delivery = run.take("middle", in_order)
+            ref = delivery.envelope.payloads[0]
+            run.publish("middle", data(SECOND, 1, payloads=(ref,)))
+            run.settle("middle", delivery)
+        for number in range(2, 2 + SLOTS - 1):
+            assert run.put(number) is not None
+        assert run.put(9, seconds=0.1) is None
+        run.take("sink", READS_SECOND)
+        with run.pin("sink", ref) as found:
+            assert bytes(found.data) == bytes([1]) * SIZE
 
 
 def test_a_dead_reader_gives_its_pins_back() -> None:
