@@ -94,10 +94,10 @@ class _Reporter:
         """From now on they are sent."""
         self._figures = figures
 
-    def beat(self) -> None:
-        """Sends the figures, where something moved since the last time."""
+    def beat(self, *, last: bool = False) -> None:
+        """Sends the figures, where something moved since the last time, and at the end in any case."""
         figures = self._figures
-        if figures is not None and figures.steps != self._said:
+        if figures is not None and (last or figures.steps != self._said):
             self._said = figures.steps
             self.say(Figures(figures.snapshot()))
 
@@ -230,12 +230,12 @@ def _work(boot: Boot, descriptors: Sequence[int], link: Link) -> None:
         while kind is not None and not control.quit:  # readers are served until they have everything
             if made.messaging.linger(deadline=time.monotonic() + _LINGER_SECONDS):
                 break
-        reporter.beat()
+        reporter.beat(last=True)
         reporter.say(Ended(None if kind is None else kind.value))
     except LinkClosed:
         os._exit(_LOST)
     except BaseException as error:
-        reporter.beat()
+        reporter.beat(last=True)
         again = again and not isinstance(error, OutputUnwritable)  # no restart makes room
         reporter.say(Broken(ended_badly(boot.task, error), again))
         raise
