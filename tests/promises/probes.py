@@ -4,7 +4,8 @@ Usage: python -m tests.promises.probes FLOW ENGINE FOLDER
 """
 
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import videoflow as vf
 from tests.engines.flows import Batches, Numbers, Repeat, Rows, Total, odd_only, same
 
 ITEMS = 20
+ALL_OUT = threading.Event()
 
 
 def chain() -> vf.Flow:
@@ -41,11 +43,33 @@ def stateful() -> vf.Flow:
     )
 
 
+class Announced(Numbers):
+    """Numbers, and a sign when the last one is out."""
+
+    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+        yield from super().produce(resume)
+        ALL_OUT.set()
+
+
+class Late(Rows):
+    """Begins when its source has ended."""
+
+    def consume(self, *row: Any, ctx: vf.Context) -> None:
+        ALL_OUT.wait(20)
+        super().consume(*row, ctx=ctx)
+
+
+def newest() -> vf.Flow:
+    """A reader that is far behind a live edge, in threads."""
+    return vf.Flow([Late(name="rows")(Announced(ITEMS, name="numbers").latest())])
+
+
 FLOWS: dict[str, Callable[[], vf.Flow]] = {
     "chain": chain,
     "fused": fused,
     "unordered": unordered,
     "stateful": stateful,
+    "newest": newest,
 }
 
 

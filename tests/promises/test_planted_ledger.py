@@ -79,6 +79,11 @@ UNANNOUNCED = Change(
     "        elif fate is not None:\n            self.announced.close(",
     "        elif fate is not None and origin.ordinal != 7:\n            self.announced.close(",
 )
+UNCOUNTED_DROP = Change(
+    SUBSCRIPTION,
+    "        self.settled.close(envelope.origin, envelope.path, buried_fate(cause))\n",
+    "",
+)
 SHM_LOSES = Change(
     SHM_RECEIVING,
     "                return found\n            self._process.wait",
@@ -211,6 +216,15 @@ def test_an_item_given_twice_to_replicas_goes_no_further_and_is_noticed(tmp_path
     assert report["values"]["rows"] == list(range(ITEMS))
     edge = edge_of(report, "numbers", "left")
     assert edge["detail"] == "left was called for 21 items, and 20 were delivered"
+
+
+def test_a_drop_that_nobody_counts_is_noticed(tmp_path: Path) -> None:
+    counted = Planted(tmp_path / "counted").flow("newest", "threads")
+    assert counted["verdict"] == "complete"
+    assert edge_of(counted, "numbers", "rows")["dropped"]["dropped"] > 0
+    report = Planted(tmp_path, [UNCOUNTED_DROP]).flow("newest", "threads")
+    assert report["verdict"] == "failed"
+    assert edge_of(report, "numbers", "rows")["detail"].endswith("of numbers was announced and not settled")
 
 
 @pytest.mark.parametrize("engine", ["threads", "local"])
