@@ -44,8 +44,8 @@ def build_flow(count: int = 5) -> vf.Flow:
 def _clean_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leaves the import path and the loaded flow file as they were."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
     sys.modules.pop(FLOW_MODULE, None)  # another test of this process may have loaded one
+    before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
         if name == FLOW_MODULE or name.startswith("helpers_of_"):
