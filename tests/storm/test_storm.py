@@ -12,7 +12,7 @@ from tests.storm.storm import Kill, Outcome, Wanted, at_barriers, from_outside, 
 from videoflow.graph.report import Verdict
 
 MOST_RUNS = 6
-KILLS_PER_RUN = 8
+KILLS_PER_RUN = 14
 
 
 @pytest.mark.timeout(1500)
