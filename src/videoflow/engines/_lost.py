@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from videoflow.engines.run_folder import RunFolder
 
 _CALL_SECONDS = 10.0
+_LOOK_SECONDS = 0.02
 
 
 def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
@@ -77,7 +78,7 @@ def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
 
 
 def _dead_letters(folder: "RunFolder", clock: Clock) -> list[DeadLetter]:
-    """Reads the dead letters and marks the run as ended; closing the store folds its write-ahead log."""
+    """Reads the dead letters and marks the run as ended; the last to close the store folds its log."""
     if not folder.store_path.exists():
         return []
     store = SqliteStore(folder.store_path, clock)
@@ -90,4 +91,13 @@ def _dead_letters(folder: "RunFolder", clock: Clock) -> list[DeadLetter]:
         raise FlowError("a dead letter is not readable", cause=str(error)) from error
     finally:
         store.close()
+    _fold(folder, clock)
     return letters
+
+
+def _fold(folder: "RunFolder", clock: Clock) -> None:
+    """Folds the write-ahead log once the workers, which the kernel is still ending, have let go of it."""
+    deadline = clock.monotonic() + _CALL_SECONDS
+    while any(folder.path.glob(f"{folder.store_path.name}-*")) and clock.monotonic() < deadline:
+        clock.wait([], min(deadline, clock.monotonic() + _LOOK_SECONDS))
+        SqliteStore(folder.store_path, clock).close()
