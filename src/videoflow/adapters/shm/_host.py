@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from videoflow.adapters.shm._book import Book
+from videoflow.adapters.shm._kit import Kit
 from videoflow.adapters.shm._layout import Layout, TaskShape, plan_layout
 from videoflow.adapters.shm._links import RECEIVE_BYTES, Peer
 from videoflow.adapters.shm._log import Log
 from videoflow.adapters.shm._memory import attach, check_budget, make
-from videoflow.adapters.shm._process import Kit
 from videoflow.adapters.shm._status import Progress, channel_status
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import (

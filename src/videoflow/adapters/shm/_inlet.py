@@ -12,7 +12,8 @@ from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, r
 from videoflow.adapters.shm._outlet import KINDS, ProcessParts
 from videoflow.adapters.shm._slab import Slot, slot_of
 from videoflow.adapters.shm._status import Progress
-from videoflow.backends.coverage import Cause, IntervalSet
+from videoflow.adapters.shm._tombstones import tombstone
+from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import (
     Delivery,
     DeliveryToken,
@@ -377,26 +378,3 @@ class Inlet:
 
 _DATA = KINDS.index(Kind.DATA)
 _DROPPED = cause_code(Cause.DROPPED)
-
-
-def tombstone(run: list[Envelope], cause: Cause) -> Envelope:
-    """Returns the skip that evicted items of one origin are delivered as."""
-    first = min(run, key=_ordinal)
-    ordinals = IntervalSet()
-    for envelope in run:
-        if not envelope.path:
-            ordinals.add(envelope.origin.ordinal, envelope.origin.ordinal)
-    return msgspec.structs.replace(
-        first,
-        kind=Kind.SKIP,
-        cause=cause,
-        intervals=ordinals.intervals(),
-        event_time=None,
-        body=b"",
-        payloads=(),
-        size_bytes=0,
-    )
-
-
-def _ordinal(envelope: Envelope) -> int:
-    return envelope.origin.ordinal

@@ -13,7 +13,7 @@ import msgspec
 
 from videoflow.adapters.shm._feeds import Feed
 from videoflow.adapters.shm._inlet import Inlet
-from videoflow.adapters.shm._layout import Layout, TaskPlace
+from videoflow.adapters.shm._kit import Kit
 from videoflow.adapters.shm._ledger import loosened
 from videoflow.adapters.shm._links import Hub, Op, Peer, sequences_of
 from videoflow.adapters.shm._log import Journal, Log
@@ -25,30 +25,6 @@ from videoflow.clock import Clock
 from videoflow.errors import ContractBroken
 
 _SERVICE_SECONDS = 0.02
-
-
-class Kit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new worker process is told.
-
-    Attributes:
-        layout: All places.
-        task: Number of its task.
-        slot: Its replica.
-        incarnation: Counted from 1 per replica.
-        announced: Per channel that it writes: what all slots have announced.
-        settled: Per subscription that it reads: what is settled.
-        ended: Replicas that ended for good.
-        started: Replicas that were started before, and may hold something of this one's.
-    """
-
-    layout: Layout
-    task: int
-    slot: int
-    incarnation: int
-    announced: dict[int, list[OriginRecord]]
-    settled: dict[int, list[OriginRecord]]
-    ended: list[Peer]
-    started: list[Peer]
 
 
 def lost_supervisor() -> None:
@@ -86,7 +62,7 @@ class Process(ProcessParts):
         self._slab_descriptors = slabs
         self._mapped: dict[int, mmap.mmap] = {}
         self.hub = Hub(socket.socket(fileno=control), self._operations, self._control, lost)
-        self.place = _task(kit).replicas[kit.slot]
+        self.place = kit.layout.tasks[kit.task].replicas[kit.slot]
         slab = kit.layout.slabs[self.place.slab] if self.place.slab >= 0 else None
         self.slab = Slab(slab.size, slab.largest) if slab is not None else Slab(0, 1)
         self.holds = Holds(self.place.slab, self.slab, self._unpin)
@@ -312,7 +288,7 @@ class Process(ProcessParts):
     def _gone(self, peer: Peer, *, final: bool) -> None:
         self.hub.drain(peer)
         self.hub.disconnect(peer)
-        writes = bool(_task_of(self.kit, peer[0]).shape.writes)
+        writes = bool(self.kit.layout.tasks[peer[0]].shape.writes)
         feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if f.peers[0][0] == peer[0]]
         for feed in feeds:
             for record in feed.leased(peer[1]) if writes else ():
@@ -401,11 +377,3 @@ class _Control:
 
     def fileno(self) -> int:
         return self._hub.control.fileno()
-
-
-def _task(kit: Kit) -> TaskPlace:
-    return _task_of(kit, kit.task)
-
-
-def _task_of(kit: Kit, task: int) -> TaskPlace:
-    return kit.layout.tasks[task]
