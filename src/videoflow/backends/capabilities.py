@@ -143,7 +143,7 @@ class AllocationCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         topology_verification: Peer access can be checked.
         elastic: The number granted may change.
         admission_boundary: What is admitted as one, such as `host` or `cluster`.
-        version_matrix: Gated feature → the version that provides it.
+        version_matrix: Gated feature → the version that provides it; and `matrix` → the matrix's own version.
     """
 
     adapter: str

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from videoflow.backends.allocation._constants import (
     EXCLUSIVE_FEATURE_PAIRS,
     GATED_FEATURES,
+    MATRIX_VERSION,
     Elasticity,
     Feature,
     Sharing,
@@ -16,7 +17,11 @@ from videoflow.backends.capabilities import AllocationCapabilities, Enforcement
 def allocation_rejections(
     requests: Sequence[WorkloadRequest], capabilities: AllocationCapabilities
 ) -> list[str]:
-    """Returns why a backend cannot serve requests, before anything is planned; empty means admitted."""
+    """Returns why a backend cannot serve requests, before anything is planned; empty means admitted.
+
+    Each reason names the workload, what it needs, and the adapter with its authority. A gated feature is
+    admitted only where the version matrix lists it: that the core of a server is stable implies no gate.
+    """
     return [
         f"{request.workload_id} needs {need}: {capabilities.adapter} (authority {capabilities.authority})"
         f" {lack}"
@@ -68,9 +73,10 @@ def _lacks(request: WorkloadRequest, found: AllocationCapabilities) -> list[tupl
 
 def _feature_lacks(request: WorkloadRequest, found: AllocationCapabilities) -> list[tuple[str, str]]:
     matrix = dict(found.version_matrix)
-    listed = ", ".join(f"{name} {version}" for name, version in found.version_matrix) or "none"
+    name = matrix.pop(MATRIX_VERSION, "without a version")
+    listed = ", ".join(f"{feature} {version}" for feature, version in sorted(matrix.items())) or "none"
     lacks = [
-        (f"the gated feature {feature}", f"does not list it; its version matrix has {listed}")
+        (f"the gated feature {feature}", f"does not list it: version matrix {name}, available: {listed}")
         for feature in GATED_FEATURES
         if feature in request.features and feature not in matrix
     ]

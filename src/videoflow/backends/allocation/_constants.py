@@ -63,6 +63,23 @@ class Feature(StrEnum):
     PEER_ACCESS = "peer-access"
 
 
+class HostSharing(StrEnum):
+    """How the devices of a host are handed out; only `physical` certifies exclusive use."""
+
+    PHYSICAL = "physical"
+    MIG = "mig"
+    TIME_SLICED = "time-sliced"
+    MPS = "mps"
+    UNKNOWN = "unknown"
+
+
+class Discovery(StrEnum):
+    """Whether the launcher could look at the host of a grant."""
+
+    OBSERVED = "observed"
+    UNOBSERVED = "unobserved"
+
+
 SHARING_EXCLUSIVE: Final = Sharing.EXCLUSIVE
 SHARING_ISOLATED_MIG: Final = Sharing.ISOLATED_MIG
 SHARING_COOPERATIVE: Final = Sharing.COOPERATIVE
@@ -89,3 +106,11 @@ EXCLUSIVE_FEATURE_PAIRS: Final = (
     (Feature.MPS, Feature.DYNAMIC_MIG),
     (Feature.MPS, Feature.CONSUMABLE_CAPACITY),
 )
+
+# The first item of `ClaimObservation.evidence` where something ended otherwise than asked.
+EVIDENCE_CONFLICT: Final = "conflict"
+EVIDENCE_ABORTED: Final = "aborted"
+EVIDENCE_LOST: Final = "lost"
+EVIDENCE_STALE: Final = "stale"
+# The entry of a version matrix that names the matrix itself, beside those of the features.
+MATRIX_VERSION: Final = "matrix"

@@ -1,4 +1,8 @@
-"""What is asked, seen, planned, claimed and given."""
+"""What is asked, seen, planned, claimed and given.
+
+Memory is bytes, in four meanings that no code may exchange: the usable minimum a device must have, what is
+reserved in the accounts, the limit beyond which a workload is stopped, and the peak that it declares.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,19 +11,22 @@ from typing import Any, Self
 from videoflow.backends.allocation._constants import (
     ClaimStatus,
     Completeness,
+    Discovery,
     Elasticity,
     Feature,
     Provenance,
     ReleaseStatus,
     Sharing,
 )
+from videoflow.errors import ContractBroken
 
 
 @dataclass(frozen=True)
 class DeviceIdentity:
     """One device, or one MIG slice of one.
 
-    Host ordinal, GPU UUID and MIG UUID are three id spaces and not interchangeable; each may be None.
+    Host ordinal, GPU UUID and MIG UUID are three id spaces and not interchangeable; each may be None. In
+    the assignments of a plan a slice that is still to be made has a profile and no MIG UUID.
 
     Attributes:
         node: The host.
@@ -40,15 +47,37 @@ class DeviceIdentity:
     mig_profile: str | None = None
 
 
+def device_key(device: DeviceIdentity) -> str:
+    """Returns what occupancy calls a device: MIG UUID, else GPU UUID, else `host#ordinal`.
+
+    Raises:
+        ContractBroken: It has none of the three.
+    """
+    if device.mig_uuid is not None:
+        return device.mig_uuid
+    if device.uuid is not None and device.mig_profile is None:
+        return device.uuid
+    if device.ordinal is None or device.mig_profile is not None:
+        raise ContractBroken(f"a device of {device.node} has no id by which it could be told from another")
+    return f"{device.node}#{device.ordinal}"
+
+
+def memory_key(device: DeviceIdentity) -> str:
+    """Returns the key under which occupancy keeps the bytes in use on a device, whoever uses them."""
+    return f"{device_key(device)}:bytes"
+
+
 @dataclass(frozen=True)
 class InventorySnapshot:
     """What was seen, at one moment; a snapshot is no reservation.
 
     Attributes:
         devices: All devices of the scope.
-        occupancy: Device key → units in use; empty where it could not be read.
-        sharing: Host → `physical`, `mig`, `time-sliced`, `mps` or `unknown`.
-        owners: Host → ownership stamp.
+        occupancy: Device key → units in use: under `device_key` the workloads that hold the device, under
+            `memory_key` the bytes in use on it. Empty where it could not be read, and the snapshot is then
+            partial; in a complete one a key that is absent is 0.
+        sharing: Host → `physical`, `mig`, `time-sliced`, `mps` or `unknown` (`HostSharing`).
+        owners: Host → ownership stamp; a host without an owner is absent.
         completeness: Whether every listing was read.
         observed_at: Monotonic seconds.
         generation: Of the inventory, against which a reservation is checked.
@@ -83,10 +112,10 @@ class WorkloadRequest:
         workload_id: The task replica.
         device_count: How many devices.
         sharing: How they may be shared.
-        minimum_usable_memory_bytes: Per device, at least.
-        reserved_memory_bytes: Kept for it in the accounts.
-        hard_memory_limit_bytes: Beyond which it is to be stopped.
-        declared_peak_memory_bytes: What it says that it uses at most.
+        minimum_usable_memory_bytes: Per device, at least; never compared with a profile's label.
+        reserved_memory_bytes: Per device, kept for it in the accounts; no isolation.
+        hard_memory_limit_bytes: Per device, beyond which it is to be stopped.
+        declared_peak_memory_bytes: Per device, what it says that it uses at most; admits a sharer.
         features: Beyond a device.
         constraints: On devices and hosts.
         elasticity: Whether the count may change.
@@ -160,22 +189,42 @@ class DeliveredGrant:
     exclusive: bool
     requested: int
     policy: str
-    host: str = "observed"
+    host: str = Discovery.OBSERVED
 
     def to_dict(self) -> dict[str, Any]:
         """Returns it in plain values, for JSON."""
-        return asdict(self) | {"devices": [asdict(device) for device in self.devices]}
+        devices = [asdict(device) for device in self.devices]
+        return {**asdict(self), "devices": devices, "host": str(self.host)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Returns the grant that `to_dict` wrote."""
-        devices = tuple(DeviceIdentity(**device) for device in values["devices"])
-        return cls(**{**values, "devices": devices})
+        """Returns the grant that `to_dict` wrote.
+
+        Raises:
+            ContractBroken: A field is missing, unknown, or says what no grant says.
+        """
+        try:
+            devices = tuple(DeviceIdentity(**device) for device in values["devices"])
+            grant = cls(**{**values, "devices": devices})
+            Discovery(grant.host)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ContractBroken("a grant that cannot be read", cause=str(error)) from error
+        return grant
 
 
 @dataclass(frozen=True)
 class ClaimObservation:
-    """What is known of a claim; `grant` only when there is one, with the evidence for its status."""
+    """What is known of a claim.
+
+    Attributes:
+        claim_id: Derived from the operation id, so that the same operation finds the same claim.
+        owner: The stamp that it writes on hosts.
+        desired_generation: Of the claim, as last asked for; `release` and `reconcile` are fenced by it.
+        observed_generation: The generation that the evidence is of, or None while there is none.
+        status: How far it has come.
+        grant: What it holds, or None.
+        evidence: Why the status is what it is; begins with an `EVIDENCE_*` where it did not end as asked.
+    """
 
     claim_id: str
     owner: str
