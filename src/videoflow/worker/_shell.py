@@ -136,16 +136,27 @@ class Shell:
             WorkerFatal: This worker cannot go on.
         """
         try:
-            start = self._start()
-            return self._drive(make_core(start))
+            return self._drive(self.start())
         except Quit:
             return None
         finally:
-            self._close()
+            self.close()
+
+    def perform(self, action: a.Action) -> Any:
+        """Performs one action of the core and returns its answer; what would block is safe to repeat.
+
+        Raises:
+            Quit: The worker was told to end without draining.
+            WouldBlock: The clock in use cannot wait for what is missing.
+        """
+        if self._control.quit:
+            raise Quit
+        return self._perform[type(action)](action)
 
     # Starting and ending ----------------------------------------------------------------------
 
-    def _start(self) -> Start:
+    def start(self) -> ReaderCore | SourceCore:
+        """Takes the task over from an earlier incarnation, opens its nodes, and returns its core."""
         job = self._job
         self._reporter.figures(self._nodes.figures)
         deadline = self._deadline()
@@ -161,7 +172,8 @@ class Shell:
         abandoned = job.abandon
         if not abandoned:
             abandoned = not self._opened()
-        return Start(job.program, self._channels, job.slot, self._epoch, committed, acquired, abandoned)
+        start = Start(job.program, self._channels, job.slot, self._epoch, committed, acquired, abandoned)
+        return make_core(start)
 
     def _opened(self) -> bool:
         failed = self._nodes.open()
@@ -194,11 +206,10 @@ class Shell:
             except StopIteration as ended:
                 kind: Kind = ended.value
                 return kind
-            if self._control.quit:
-                raise Quit
-            answer = self._perform[type(action)](action)
+            answer = self.perform(action)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Closes the nodes, leaves their summaries, and gives back what was stored and never published."""
         for name, failure in self._nodes.close().items():
             self._fail(name, failure, "close")
         for name, said in self._nodes.summaries().items():
