@@ -33,13 +33,14 @@ def gravest(causes: Iterable[Cause]) -> Cause:
 
 
 class FateKind(StrEnum):
-    """How a statement ended on one edge."""
+    """How a statement ended on one edge; `elsewhere` is what one partition says of what another has."""
 
     DELIVERED = "delivered"
     SKIPPED = "skipped"
     DROPPED = "dropped"
     DEAD_LETTERED = "dead_lettered"
     ABANDONED = "abandoned"
+    ELSEWHERE = "elsewhere"
 
 
 class Fate(NamedTuple):
@@ -283,6 +284,19 @@ class Coverage:
         """Joins what `records` of the same edge, kept by disjoint owners, says."""
         for record in records:
             _merge(self.origin(record.node, record.epoch), record)
+
+
+def without_elsewhere(records: Iterable[OriginRecord]) -> list[OriginRecord]:
+    """Returns what one partition settled itself, so that the records of all can be merged."""
+    away = FateKind.ELSEWHERE.value
+    return [
+        msgspec.structs.replace(
+            record,
+            ordinals=[said for said in record.ordinals if said[0] != away],
+            deep_items=[said for said in record.deep_items if said[0] != away],
+        )
+        for record in records
+    ]
 
 
 def _fate(kind: str, cause: str) -> Fate:

@@ -5,21 +5,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, Hop, Origin, OriginRecord
-from videoflow.backends.messaging import Completed, CompletedReason, Envelope, Kind, Terminal
+from videoflow.backends.messaging import Envelope
 
 _KINDS = tuple(FateKind)
 _CAUSES = (None, *Cause)
 DELIVERED = Fate(FateKind.DELIVERED)
-_FATES: dict[CompletedReason, Fate | None] = {
-    CompletedReason.DELIVERED: DELIVERED,
-    CompletedReason.SKIPPED: Fate(FateKind.SKIPPED, Cause.SKIPPED),
-    CompletedReason.DROPPED: Fate(FateKind.DROPPED, Cause.DROPPED),
-    CompletedReason.EXPIRED: Fate(FateKind.DROPPED, Cause.EXPIRED),
-    CompletedReason.ABANDONED: Fate(FateKind.ABANDONED),
-    CompletedReason.DUPLICATE: None,
-    CompletedReason.SUPERSEDED: None,
-}
-_STANDING = (CompletedReason.DUPLICATE, CompletedReason.SUPERSEDED, CompletedReason.ABANDONED)
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -146,33 +136,6 @@ def close(coverage: Coverage, envelope: Envelope, fate: Fate) -> None:
         coverage.close_intervals(origin.node, origin.epoch, envelope.intervals, fate)
     else:
         coverage.close(origin, envelope.path, fate)
-
-
-def announced_fate(envelope: Envelope) -> Fate | None:
-    """Returns what a writer announces: delivered, or why not; None for what takes no ordinal."""
-    kind = envelope.kind
-    if kind is Kind.DATA:
-        return DELIVERED
-    if kind is Kind.SKIP or (kind is Kind.IDLE and not envelope.elsewhere):
-        return Fate(FateKind.SKIPPED, envelope.cause or Cause.SKIPPED)
-    return None
-
-
-def buried_fate(cause: Cause) -> Fate:
-    """Returns the fate of an item that was evicted or that expired."""
-    return Fate(FateKind.DROPPED, Cause.EXPIRED if cause is Cause.EXPIRED else Cause.DROPPED)
-
-
-def settled_fate(envelope: Envelope, settlement: Completed | Terminal) -> Fate | None:
-    """Returns what a settlement adds to the ledger; None where what stands, stands."""
-    announced = announced_fate(envelope)
-    if announced is None:
-        return None
-    if isinstance(settlement, Terminal):
-        return Fate(FateKind.DEAD_LETTERED)
-    if envelope.kind is Kind.DATA or settlement.reason in _STANDING:
-        return _FATES[settlement.reason]
-    return announced
 
 
 def dropped_in(coverage: Coverage) -> int:

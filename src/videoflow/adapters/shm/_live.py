@@ -5,10 +5,10 @@ from collections import deque
 from videoflow.adapters.shm._feeds import Owner, Record
 from videoflow.adapters.shm._given import GivenFeed
 from videoflow.adapters.shm._layout import SubscriptionPlace
-from videoflow.adapters.shm._ledger import buried_fate, cause_code
+from videoflow.adapters.shm._ledger import cause_code
 from videoflow.adapters.shm._log import assignment
 from videoflow.backends.coverage import Cause
-from videoflow.backends.messaging import LiveSubscriptionSpec
+from videoflow.backends.messaging import LiveSubscriptionSpec, buried_fate
 from videoflow.faults import reach
 
 

@@ -8,7 +8,7 @@ import msgspec
 from videoflow.adapters.shm._feeds import Feed, Record
 from videoflow.adapters.shm._given import GivenFeed
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import DELIVERED, Rows, announced_fate, close
+from videoflow.adapters.shm._ledger import DELIVERED, Rows, close
 from videoflow.adapters.shm._links import Hub, Op, Peer
 from videoflow.adapters.shm._live import LiveFeed
 from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
@@ -19,6 +19,7 @@ from videoflow.backends.messaging import (
     Envelope,
     Kind,
     LiveSubscriptionSpec,
+    announced_fate,
 )
 from videoflow.backends.outcomes import (
     Accepted,

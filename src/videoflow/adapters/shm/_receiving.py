@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 
 from videoflow.adapters.shm._inlet import Held, Inlet, Place
-from videoflow.adapters.shm._ledger import Rows, buried_fate, cause_of, settled_fate
+from videoflow.adapters.shm._ledger import Rows, cause_of
 from videoflow.adapters.shm._links import Op, pairs_of
 from videoflow.adapters.shm._log import SETTLED, cell, encode
 from videoflow.adapters.shm._process import Process
@@ -18,6 +18,8 @@ from videoflow.backends.messaging import (
     SubscriptionId,
     SubscriptionKind,
     Terminal,
+    buried_fate,
+    settled_fate,
 )
 from videoflow.backends.outcomes import (
     Observation,

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, Fate, FateKind, IntervalSet
-from videoflow.backends.messaging import Completed, CompletedReason, Envelope, Kind, Terminal
+from videoflow.backends.coverage import Cause, IntervalSet
+from videoflow.backends.messaging import Envelope, Kind
 
 NOT_DISPATCHED: Final = -1
 
@@ -18,17 +18,21 @@ class Entry:
         position: (writer slot, sequence).
         arrived_at: Monotonic seconds.
         order: Number of the append in the channel, over all slots.
+        statement: Number of its statement, over all slots.
         data: Whether it takes room and credit.
         blocking: Reliable subscriptions that have not settled it; at zero its room is free.
     """
 
-    __slots__ = ("arrived_at", "blocking", "data", "envelope", "order", "position")
+    __slots__ = ("arrived_at", "blocking", "data", "envelope", "order", "position", "statement")
 
-    def __init__(self, envelope: Envelope, position: tuple[int, int], arrived_at: float, order: int) -> None:
+    def __init__(
+        self, envelope: Envelope, position: tuple[int, int], arrived_at: float, order: int, statement: int
+    ) -> None:
         self.envelope = envelope
         self.position = position
         self.arrived_at = arrived_at
         self.order = order
+        self.statement = statement
         self.data = envelope.kind is _DATA
         self.blocking = 0
 
@@ -101,44 +105,3 @@ class Cell:
 
 
 _DATA = Kind.DATA
-_DELIVERED = Fate(FateKind.DELIVERED)
-_DROPPED = Fate(FateKind.DROPPED, Cause.DROPPED)
-_EXPIRED = Fate(FateKind.DROPPED, Cause.EXPIRED)
-
-_FATES: dict[CompletedReason, Fate | None] = {
-    CompletedReason.DELIVERED: _DELIVERED,
-    CompletedReason.SKIPPED: Fate(FateKind.SKIPPED, Cause.SKIPPED),
-    CompletedReason.DROPPED: _DROPPED,
-    CompletedReason.EXPIRED: _EXPIRED,
-    CompletedReason.ABANDONED: Fate(FateKind.ABANDONED),
-    CompletedReason.DUPLICATE: None,
-    CompletedReason.SUPERSEDED: None,
-}
-_STAND = (CompletedReason.DUPLICATE, CompletedReason.SUPERSEDED, CompletedReason.ABANDONED)
-
-
-def buried_fate(cause: Cause) -> Fate:
-    """Returns the fate of an item that was evicted or that expired."""
-    return _EXPIRED if cause is Cause.EXPIRED else _DROPPED
-
-
-def announced_fate(envelope: Envelope) -> Fate | None:
-    """Returns what a writer announces: delivered, or why not; None for what takes no ordinal."""
-    kind = envelope.kind
-    if kind is _DATA:
-        return _DELIVERED
-    if kind is Kind.SKIP or (kind is Kind.IDLE and not envelope.elsewhere):
-        return Fate(FateKind.SKIPPED, envelope.cause or Cause.SKIPPED)
-    return None
-
-
-def settled_fate(envelope: Envelope, settlement: Completed | Terminal) -> Fate | None:
-    """Returns what a settlement adds to the ledger; None where what stands, stands."""
-    announced = announced_fate(envelope)
-    if announced is None:
-        return None
-    if isinstance(settlement, Terminal):
-        return Fate(FateKind.DEAD_LETTERED)
-    if envelope.kind is _DATA or settlement.reason in _STAND:
-        return _FATES[settlement.reason]
-    return announced

@@ -6,9 +6,9 @@ from typing import Protocol
 import msgspec
 
 from videoflow.backends.coverage import Coverage
-from videoflow.backends.memory._cells import Entry, announced_fate
+from videoflow.backends.memory._cells import Entry
 from videoflow.backends.memory._subscription import Subscription
-from videoflow.backends.messaging import ChannelSpec, ChannelStatus, Envelope, Kind
+from videoflow.backends.messaging import ChannelSpec, ChannelStatus, Envelope, Kind, announced_fate
 from videoflow.backends.outcomes import Accepted, Durability, PublicationOutcome, Rejected, RejectReason
 from videoflow.backends.payload import PayloadRef
 from videoflow.errors import ContractBroken, UnknownName
@@ -64,6 +64,9 @@ class Channel:
         self._used_items = [0 for _ in partitions]
         self._used_bytes = [0 for _ in partitions]
         self._appended = 0
+        self._statements = 0
+        for subscription in self.subscriptions.values():
+            subscription.group = self._group(subscription)
 
     @property
     def sealed(self) -> bool:
@@ -92,6 +95,7 @@ class Channel:
             if self._holds is not None:
                 self._hold(fresh, self._holds)
         slot.epoch = epoch
+        self._statements += fresh is not None
         if fresh is None:
             return [_duplicate(envelope) for envelope in statement]
         return [
@@ -103,6 +107,13 @@ class Channel:
         """Wakes who waits for what was appended."""
         for subscription in self.subscriptions.values():
             subscription.notify()
+
+    def _group(self, subscription: Subscription) -> tuple[Subscription, ...]:
+        """Returns the partitions of one reader, whose window is one."""
+        name = subscription.id
+        if name.partition is None or len(self._readers) == 1:
+            return ()
+        return tuple(s for s in self.subscriptions.values() if s.id.reader == name.reader)
 
     def _slot(self, statement: Sequence[Envelope]) -> _Slot:
         number = statement[0].writer.slot
@@ -172,7 +183,7 @@ class Channel:
     def _append(self, slot: _Slot, envelope: Envelope, now: float) -> Accepted:
         sequence = slot.next
         slot.next += 1
-        entry = Entry(envelope, (envelope.writer.slot, sequence), now, self._appended)
+        entry = Entry(envelope, (envelope.writer.slot, sequence), now, self._appended, self._statements)
         self._appended += 1
         fate = announced_fate(envelope)
         origin = envelope.origin

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 
 from videoflow.backends.memory._broker import MemoryBroker
-from videoflow.backends.memory._cells import Cell, settled_fate
+from videoflow.backends.memory._cells import Cell
 from videoflow.backends.memory._channel import Channel
 from videoflow.backends.memory._owned import Owned
 from videoflow.backends.memory._subscription import Subscription
@@ -17,6 +17,7 @@ from videoflow.backends.messaging import (
     Settlement,
     SubscriptionId,
     Terminal,
+    settled_fate,
 )
 from videoflow.backends.outcomes import (
     Observation,
@@ -243,7 +244,8 @@ class MemoryReceiver(Owned, Receiver):
         for subscription in touched:
             channel, _ = self._subscription(subscription.id)
             subscription.tell(channel.sealed)
-            subscription.notify()
+            for reader in subscription.group or (subscription,):
+                reader.notify()
 
 
 def _alone(outcome: SettlementOutcome) -> SettlementOutcome:

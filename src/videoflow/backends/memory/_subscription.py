@@ -8,12 +8,13 @@ from typing import Protocol
 
 from videoflow import faults
 from videoflow.backends.coverage import Cause, Coverage, Fate
-from videoflow.backends.memory._cells import NOT_DISPATCHED, Cell, Entry, buried_fate
+from videoflow.backends.memory._cells import NOT_DISPATCHED, Cell, Entry
 from videoflow.backends.messaging import (
     LiveSubscriptionSpec,
     SubscriptionId,
     SubscriptionKind,
     SubscriptionSpec,
+    buried_fate,
 )
 
 Position = tuple[int, int]
@@ -52,6 +53,7 @@ class Subscription:
         self.evicted = 0
         self.version = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
+        self.group: tuple[Subscription, ...] = ()
         self._room = room
         self._progress = (False, False)
         self._queue: OrderedDict[int, Cell] = OrderedDict()
@@ -181,10 +183,10 @@ class Subscription:
         if spec is None:
             return False
         if spec.spread is not None and cell.dispatch == NOT_DISPATCHED:
-            window = self._window
-            while window and window[0].settled:
-                window.popleft()
-            if window and self._dispatched - window[0].dispatch >= spec.spread:
+            if self.group:
+                if cell.entry.statement - min(s.oldest(cell) for s in self.group) >= spec.spread:
+                    return False
+            elif self._is_spread_out(spec.spread):
                 return False
         if not self._held_items or not cell.takes_credit:
             return True
@@ -192,6 +194,16 @@ class Subscription:
             self._held_items < spec.credit.items
             and self._held_bytes + cell.entry.envelope.size_bytes <= spec.credit.size_bytes
         )
+
+    def _is_spread_out(self, spread: int) -> bool:
+        window = self._window
+        while window and window[0].settled:
+            window.popleft()
+        return bool(window) and self._dispatched - window[0].dispatch >= spread
+
+    def oldest(self, cell: Cell) -> int:
+        """Returns the number of the first statement that is not settled here, or that of `cell`."""
+        return next(iter(self.cells.values()), cell).entry.statement
 
     def _lease(self, cell: Cell, owner: str) -> None:
         if self._returned and self._returned[0] is cell:
@@ -202,7 +214,7 @@ class Subscription:
         if cell.dispatch == NOT_DISPATCHED:
             cell.dispatch = self._dispatched
             self._dispatched += 1
-            if self.spec is not None and self.spec.spread is not None:
+            if self.spec is not None and self.spec.spread is not None and not self.group:
                 self._window.append(cell)
         cell.owner = owner
         cell.generation += 1

@@ -16,6 +16,7 @@ from videoflow.backends.messaging._backend import (
     SubscriptionStatus,
 )
 from videoflow.backends.messaging._envelope import SCHEMA, Envelope, Kind, Writer
+from videoflow.backends.messaging._fates import announced_fate, buried_fate, settled_fate
 from videoflow.backends.messaging._names import (
     ChannelId,
     Layout,
@@ -72,4 +73,7 @@ __all__ = [
     "Terminal",
     "Tombstone",
     "Writer",
+    "announced_fate",
+    "buried_fate",
+    "settled_fate",
 ]
