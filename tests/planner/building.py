@@ -114,6 +114,7 @@ MESSAGING = MessagingCapabilities(
     copies=known(1, 0.0),
     maximum_channels=None,
     maximum_envelope_bytes=1 << 30,
+    splits_retention=True,
 )
 PAYLOAD = PayloadCapabilities(
     adapter="memory",
@@ -126,6 +127,7 @@ PAYLOAD = PayloadCapabilities(
     digest="none",
     maximum_object_bytes=1 << 40,
     free_bytes=known(1 << 40, 0.0),
+    copies=known(1, 0.0),
 )
 RUNTIME = RuntimeCapabilities(
     adapter="memory",
@@ -134,6 +136,7 @@ RUNTIME = RuntimeCapabilities(
     survives_power=False,
     atomic_commit=True,
     crosses_hosts=False,
+    copies=known(1, 0.0),
 )
 THREADS = ExecutionCapabilities(
     engine="threads",
@@ -141,6 +144,9 @@ THREADS = ExecutionCapabilities(
     can_interrupt=False,
     crosses_processes=False,
     crosses_hosts=False,
+    fuses=True,
+    maximum_batch_items=None,
+    clock_uncertainty_seconds=known(0.0, 0.0),
 )
 LOCAL = ExecutionCapabilities(
     engine="local",
@@ -148,6 +154,9 @@ LOCAL = ExecutionCapabilities(
     can_interrupt=True,
     crosses_processes=True,
     crosses_hosts=False,
+    fuses=True,
+    maximum_batch_items=None,
+    clock_uncertainty_seconds=known(0.0, 0.0),
 )
 
 
@@ -183,7 +192,7 @@ def local_facts(*, budget: int = 64 * GIB, sizes: Mapping[str, int] | None = Non
     return PlanFacts(
         engine="local",
         execution=LOCAL,
-        messaging=replace(MESSAGING, adapter="shm", crosses_processes=True),
+        messaging=replace(MESSAGING, adapter="shm", crosses_processes=True, durability=Durability.HOST),
         payload=replace(PAYLOAD, adapter="shm", crosses_processes=True),
         runtime=replace(RUNTIME, adapter="sqlite", shared=True, survives_process=True),
         memory_budget_bytes=budget,

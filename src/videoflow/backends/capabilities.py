@@ -1,18 +1,29 @@
 """Capability records: what an adapter, as configured, guarantees. A name is not a guarantee.
 
 Used by the planner, which admits a composition of them or rejects it by name. What depends on a
-deployed server is an Observation, read back from it.
+deployed server is an Observation, read back from it. A field with a default may be left out by an adapter
+that claims nothing there: the default is the least, or `NOT_SAID`, which is neither yes nor no.
 """
 
 from enum import StrEnum
 
 import msgspec
 
-from videoflow.backends.outcomes import Durability, Observation
+from videoflow.backends.outcomes import Durability, Observation, Unknown, UnknownReason
+
+NOT_SAID = Unknown(UnknownReason.MISSING, 0.0, "the adapter does not say")
+"""What an adapter left out. Only what rests on it is refused."""
 
 
 class Profile(StrEnum):
-    """What a channel promises its readers."""
+    """What a channel promises its readers.
+
+    `LIVE_LATEST`: bounded backlog and age, drops by a declared key, each of them observable.
+    `RELIABLE_WORK`: every accepted item is recoverable for each required subscription until that one has
+    settled it; overflow blocks or rejects and never evicts.
+    `DURABLE_CONTROL`: state and terminal records of a run survive restarts of its controller and workers.
+    `REPLAY_ARCHIVE`: kept for a stated horizon, whoever has read it.
+    """
 
     LIVE_LATEST = "live_latest"
     RELIABLE_WORK = "reliable_work"
@@ -44,8 +55,11 @@ class MessagingCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         crosses_hosts: And on different hosts.
         lease_seconds: Lease duration, or None where a lease ends with its process.
         copies: Stored copies, read back where a server holds them.
-        maximum_channels: Declared limit, or None.
+        maximum_channels: Declared limit of a run, or None.
         maximum_envelope_bytes: Largest envelope without payloads.
+        maximum_subscriptions: Declared limit of a run, or None; partitions count.
+        splits_retention: One port may be written to several channels, each with a retention of its own.
+        retention_seconds: How long an archive keeps what was accepted, read back where a server says so.
     """
 
     adapter: str
@@ -61,6 +75,9 @@ class MessagingCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     copies: Observation[int]
     maximum_channels: int | None
     maximum_envelope_bytes: int
+    maximum_subscriptions: int | None = None
+    splits_retention: bool = False
+    retention_seconds: Observation[float] = NOT_SAID
 
 
 class PayloadCapabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +94,7 @@ class PayloadCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         digest: Algorithm, or "none".
         maximum_object_bytes: Largest object.
         free_bytes: Free space.
+        copies: Stored copies, read back where a server holds them.
     """
 
     adapter: str
@@ -89,6 +107,7 @@ class PayloadCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     maximum_object_bytes: int
     free_bytes: Observation[int]
+    copies: Observation[int] = NOT_SAID
 
 
 class RuntimeCapabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +120,7 @@ class RuntimeCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         survives_power: Records survive loss of power (fsync).
         atomic_commit: A commit of several keys is all or none.
         crosses_hosts: Other hosts see what was committed.
+        copies: Stored copies, read back where a server holds them.
     """
 
     adapter: str
@@ -109,6 +129,7 @@ class RuntimeCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     survives_power: bool
     atomic_commit: bool
     crosses_hosts: bool
+    copies: Observation[int] = NOT_SAID
 
 
 class ExecutionCapabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +141,11 @@ class ExecutionCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         can_interrupt: A call that hangs can be ended.
         crosses_processes: Tasks run in processes of their own.
         crosses_hosts: And on several hosts.
+        fuses: Nodes of one label are called directly, in one process.
+        maximum_batch_items: The most inputs in one call; None: as many as a node asks for.
+        processors: Of its host; of the largest one where there are several.
+        memory_bytes: Available on its host; on the largest one where there are several.
+        clock_uncertainty_seconds: How far apart the clocks of its hosts may be; 0 on one host.
     """
 
     engine: str
@@ -127,6 +153,11 @@ class ExecutionCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     can_interrupt: bool
     crosses_processes: bool
     crosses_hosts: bool
+    fuses: bool = False
+    maximum_batch_items: int | None = 1
+    processors: Observation[float] = NOT_SAID
+    memory_bytes: Observation[int] = NOT_SAID
+    clock_uncertainty_seconds: Observation[float] = NOT_SAID
 
 
 class AllocationCapabilities(msgspec.Struct, frozen=True, kw_only=True):

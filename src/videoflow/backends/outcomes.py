@@ -77,7 +77,12 @@ def value_or(observation: Known[T] | Unknown, shown: T) -> T:
 
 
 class Durability(StrEnum):
-    """What an accepted publication survives."""
+    """What an accepted publication survives, each as far as it says and no further.
+
+    `MEMORY`: nothing; it ends with the process. `HOST`: the death of workers, as long as one process of
+    the run holds it. `STREAM`: the death of every process of the run; a server keeps it. `STREAM_QUORUM`:
+    and the loss of a minority of servers, since a majority had stored it before it was accepted.
+    """
 
     MEMORY = "memory"
     HOST = "host"

@@ -13,6 +13,7 @@ from videoflow.adapters import shm, sqlite
 from videoflow.adapters.notebook import dump_classes
 from videoflow.backends.capabilities import ExecutionCapabilities
 from videoflow.backends.messaging import ChannelId
+from videoflow.backends.outcomes import known
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import RealClock
 from videoflow.engines._local_run import LocalRun
@@ -31,7 +32,14 @@ from videoflow.planner.plan import Plan, TaskPlan
 from videoflow.worker import channel_id
 
 CAPABILITIES = ExecutionCapabilities(
-    engine="local", isolates_crash=True, can_interrupt=True, crosses_processes=True, crosses_hosts=False
+    engine="local",
+    isolates_crash=True,
+    can_interrupt=True,
+    crosses_processes=True,
+    crosses_hosts=False,
+    fuses=True,
+    maximum_batch_items=None,
+    clock_uncertainty_seconds=known(0.0, 0.0),
 )
 _LOG_SHARE_BYTES = 256 << 20
 

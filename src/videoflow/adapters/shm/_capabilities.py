@@ -25,4 +25,5 @@ def payload_capabilities(
         digest="none",
         maximum_object_bytes=largest_bytes,
         free_bytes=known(largest_bytes if free_bytes is None else free_bytes, now),
+        copies=known(1, now),
     )

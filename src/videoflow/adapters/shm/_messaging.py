@@ -44,6 +44,7 @@ CAPABILITIES = MessagingCapabilities(
     copies=known(1, 0.0),
     maximum_channels=None,
     maximum_envelope_bytes=256 << 10,
+    splits_retention=True,
 )
 
 

@@ -155,6 +155,7 @@ class ShmPayloads(PayloadStore):
             digest="none",
             maximum_object_bytes=self._largest,
             free_bytes=known(self._process.slab.free_bytes() if self._own >= 0 else 0, now),
+            copies=known(1, now),
         )
 
     def create(

@@ -31,6 +31,7 @@ CAPABILITIES = RuntimeCapabilities(
     survives_power=False,
     atomic_commit=True,
     crosses_hosts=False,
+    copies=known(1, 0.0),
 )
 
 

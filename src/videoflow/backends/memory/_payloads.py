@@ -104,6 +104,7 @@ class MemoryPayloads(PayloadStore):
             digest="none",
             maximum_object_bytes=self._pool.budget_bytes,
             free_bytes=known(free, now),
+            copies=known(1, now),
         )
 
     def create(

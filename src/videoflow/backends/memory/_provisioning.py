@@ -57,6 +57,7 @@ class MemoryMessaging(MemoryPublisher, MemoryReceiver, MessagingBackend):
             copies=known(1, self._clock.monotonic()),
             maximum_channels=None,
             maximum_envelope_bytes=_MAXIMUM_ENVELOPE_BYTES,
+            splits_retention=True,
         )
 
     def ensure_channel(self, spec: ChannelSpec, operation_id: str, *, deadline: float) -> ChannelSpec:

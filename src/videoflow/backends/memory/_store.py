@@ -29,6 +29,7 @@ class MemoryRuntimeStore(RuntimeStore):
             survives_power=False,
             atomic_commit=True,
             crosses_hosts=False,
+            copies=known(1, self._clock.monotonic()),
         )
 
     def get(self, keys: Sequence[str], *, deadline: float) -> Observation[dict[str, Stored]]:
