@@ -42,7 +42,16 @@ class Running:
 
 
 class TaskNodes:
-    """The nodes of a task replica, opened in order and closed in reverse."""
+    """The nodes of a task replica, opened in order and closed in reverse.
+
+    Args:
+        program: The task.
+        instances: Node → its instance.
+        limits: Node → port → the largest item in bytes.
+        slot: Number of the replica.
+        control: What the worker is told.
+        seconds: Reads the time with which calls are measured.
+    """
 
     def __init__(
         self,
@@ -51,8 +60,10 @@ class TaskNodes:
         limits: Mapping[str, dict[str, int]],
         slot: int,
         control: RunControl,
+        seconds: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._control = control
+        self._seconds = seconds
         self.last_error: BaseException | None = None
         self._running: dict[str, Running] = {}
         self._opened: list[Running] = []
@@ -191,7 +202,8 @@ class TaskNodes:
             figures.called(seconds, len(outputs))
         source = getattr(item.value, "source", "")
         source = source if isinstance(source, str) else ""
-        return ItemReady(item.offset, outputs, item.time_seconds, source, seconds)
+        at = None if item.time_seconds is None else float(item.time_seconds)  # NumPy's numbers too
+        return ItemReady(item.offset, outputs, at, source, seconds)
 
     def taken_changes(self) -> dict[str, bytes | None]:
         """Returns what attempts have changed since the last call, encoded, and forgets it."""
@@ -214,9 +226,9 @@ class TaskNodes:
         name = running.program.spec.name
         self.figures.calling = (name, time.monotonic())
         self.figures.steps += 1
-        began = time.perf_counter()
+        began = self._seconds()
         answer = self._attempt(running, call)
-        seconds = time.perf_counter() - began
+        seconds = self._seconds() - began
         self.figures.calling = None
         if isinstance(answer, Failure):
             with self.figures.lock:

@@ -81,7 +81,7 @@ class Payloads:
 
         try:
             encoded = wire.encode_value(value, store_array, forward=self._forward)
-        except PayloadFull:
+        except BaseException:
             self._release(made, publication_id)
             raise
         if made:
