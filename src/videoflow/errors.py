@@ -30,6 +30,7 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from traceback import TracebackException
 from typing import ClassVar
 
 
@@ -56,6 +57,36 @@ class Miss:
     wanted: str
     found: str
     remedy: str
+
+
+_LONGEST_SAYING = 4_000
+
+
+def said_by(error: BaseException) -> str:
+    r"""Returns class and message of an exception that anybody may have raised, fit to be kept and printed.
+
+    A class whose `__str__` fails is named all the same.
+
+    >>> said_by(ValueError("a\x1b[31m"))
+    'ValueError: a\\x1b[31m'
+    """
+    told = TracebackException(type(error), error, None)  # which survives whatever `__str__` does
+    return plain_text(f"{type(error).__name__}: {told}", _LONGEST_SAYING)
+
+
+def plain_text(text: str, longest: int) -> str:
+    """Returns a text as Unicode without control characters but tabs and line breaks, its middle left out.
+
+    Args:
+        text: Anything, lone surrogates included.
+        longest: So many characters are kept.
+    """
+    if len(text) > longest:
+        half = longest // 2
+        text = f"{text[:half]} … {len(text) - 2 * half} characters … {text[-half:]}"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
 BLOCK_FIELDS = ("cause", "where", "effect", "remedy")

@@ -1,6 +1,7 @@
 """Every way in which a method may be written is called alike."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import videoflow as vf
 from videoflow.graph import Invoker, Out, remedy_for
 
+UNTYPED: dict[str, Any] = {"time": {"time_seconds": "0.5"}, "key": {"key": 5}}
 CTX = vf.Context(node="node", attempt=3)
 
 
@@ -210,6 +212,10 @@ def test_an_item_is_put_on_its_ports() -> None:
         ([vf.Item(1, offset=1), vf.Item(1, offset=1)], None, "offset 1"),
         ([vf.Item(1, offset=0)], 1, "offset 0"),
         ([vf.Item(1, offset=True)], None, "offset True"),
+        ([vf.Item(1, offset=2**63 - 1)], None, "offset 9223372036854775807"),
+        ([vf.Item(1, offset=0, time_seconds=math.nan)], None, "an item at nan"),
+        ([vf.Item(1, offset=0, **UNTYPED["time"])], None, "an item at '0.5'"),
+        ([vf.Item(1, offset=0, **UNTYPED["key"])], None, "the key 5"),
         ([vf.Item(1, offset=0, ports={"thruth": 1})], None, "no port 'thruth'"),
         ([vf.Item(1, offset=0, ports={"out": 1})], None, "first port out"),
     ],

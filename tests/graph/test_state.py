@@ -98,6 +98,8 @@ def test_keys_are_text_and_values_are_those_of_edges() -> None:
     odd: Any = 3
     with pytest.raises(TypeError, match="text, not int"):
         state[odd] = 1
+    with pytest.raises(UnicodeEncodeError):
+        state["\ud800"] = 1
     with pytest.raises(ValueRefused):
         state["a"] = object()
     assert state.keep() == {}

@@ -13,7 +13,7 @@ from typing import Self
 import typer
 
 from videoflow.cli._console import show_block, watched
-from videoflow.errors import ContractBroken, FlowError, UsageError
+from videoflow.errors import ContractBroken, FlowError, UsageError, said_by
 
 INTERRUPTED = 130
 _MISUSE = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -72,6 +72,6 @@ def _misuse(error: BaseException) -> UsageError:
 def _defect(error: BaseException) -> ContractBroken:
     return ContractBroken(
         "videoflow itself failed",
-        cause=f"{type(error).__name__}: {error}",
+        cause=said_by(error),
         remedy="this is a defect; please report it with the trace above",
     )

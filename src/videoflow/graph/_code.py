@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from videoflow.errors import FlowError, FlowFileError, UsageError
+from videoflow.errors import FlowError, FlowFileError, UsageError, said_by
 from videoflow.graph._arguments import resolved_annotations, restore
 from videoflow.graph._folder import within_folder
 from videoflow.graph._node import Node
@@ -218,7 +218,7 @@ def _run(code: Value, module: ModuleType, file: Path) -> None:
         except (Exception, SystemExit) as error:
             raise FlowFileError(
                 f"the flow file {file.name} failed while it was loaded",
-                cause=f"{type(error).__name__}: {error}",
+                cause=said_by(error),
                 where=line_in(str(file), error.__traceback__),
                 remedy="mend that line; what only a script does stands under if __name__ == '__main__'",
             ) from error

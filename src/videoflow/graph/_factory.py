@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from videoflow.errors import ArgumentInvalid, FlowError, FlowFileError
+from videoflow.errors import ArgumentInvalid, FlowError, FlowFileError, said_by
 from videoflow.graph._arguments import resolved_annotations
 from videoflow.graph._code import line_in
 from videoflow.graph._flow import Flow
@@ -126,7 +126,7 @@ def _called(factory: Callable[..., Value], values: Mapping[str, Value]) -> Flow:
     except Exception as error:
         raise FlowFileError(
             f"{name} failed",
-            cause=f"{type(error).__name__}: {error}",
+            cause=said_by(error),
             where=line_in(file, error.__traceback__),
             remedy="mend that line",
         ) from error

@@ -5,11 +5,13 @@ node do not allow, and items out of turn, with `EmissionRefused`; what user code
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
-from videoflow.errors import EmissionRefused, UsageError, ValueRefused
+from videoflow.errors import EmissionRefused, UsageError, ValueRefused, plain_text, said_by
 from videoflow.graph._context import Context
 from videoflow.graph._methods import Method, Shape, shape_of
 from videoflow.graph._node import Node, Producer
@@ -19,6 +21,7 @@ from videoflow.graph._types import Value
 from videoflow.graph._values import SKIP, Item, Out
 
 _END = object()
+_LARGEST_OFFSET = 2**63 - 2  # the one after it is what `resume` says next
 READ_ONLY_REMEDY = (
     "arrays on an edge are read-only: image = frame.copy() to draw, then frame.with_image(image)"
 )
@@ -28,7 +31,7 @@ def remedy_for(error: BaseException) -> str:
     """Returns what to do about an exception of user code, where videoflow knows; else an empty text."""
     if isinstance(error, UsageError):
         return error.remedy
-    if isinstance(error, ValueError) and "read-only" in str(error):
+    if isinstance(error, ValueError) and "read-only" in said_by(error):
         return READ_ONLY_REMEDY
     return ""
 
@@ -257,6 +260,7 @@ class Invoker:
                 out = result
                 if out.port not in self._ports:
                     raise self._unknown_port(out.port)
+                self._check_key(out.key)
                 if out.value is SKIP:
                     continue
             count = counts[out.port] = counts.get(out.port, 0) + 1
@@ -274,17 +278,33 @@ class Invoker:
             )
         least = resume if last is None else last + 1
         offset: object = item.offset
-        number = isinstance(offset, int) and not isinstance(offset, bool)
+        number = isinstance(offset, int) and not isinstance(offset, bool) and abs(offset) <= _LARGEST_OFFSET
         if not number or (least is not None and item.offset < least):
-            wanted = "any whole number" if least is None else f"{least} or more"
+            wanted = "any int of 63 bits" if least is None else f"{least} or more"
             raise EmissionRefused(
-                f"producer {self.name} yielded offset {item.offset!r}",
+                f"producer {self.name} yielded offset {plain_text(repr(item.offset), 50)}",
                 cause=f"offsets are strictly increasing whole numbers; here it must be {wanted}",
                 remedy="count positions of the source, and start at `resume`",
             )
+        time: object = item.time_seconds
+        if time is not None and not (isinstance(time, Real) and math.isfinite(time)):
+            raise EmissionRefused(
+                f"producer {self.name} yielded an item at {plain_text(repr(time), 50)}",
+                cause="time_seconds is a finite number, or None where the time is not known",
+                remedy="give seconds since the source began",
+            )
+        self._check_key(item.key)
         for port in item.ports:
             if port not in self._ports[1:]:
                 raise self._unknown_port(port) if port not in self._ports else self._twice(port)
+
+    def _check_key(self, key: object) -> None:
+        if key is not None and type(key) is not str:
+            raise EmissionRefused(
+                f"node {self.name} gave an item the key {plain_text(repr(key), 50)}",
+                cause=f"a key is text, not {type(key).__name__}",
+                remedy="write key=str(...)",
+            )
 
     def _twice(self, port: str) -> EmissionRefused:
         return EmissionRefused(

@@ -72,6 +72,7 @@ class State(MutableMapping[str, Any]):
     def __setitem__(self, key: str, value: Value) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a key of ctx.state is text, not {type(key).__name__}: {key!r}")
+        key.encode()  # a lone surrogate raises here, in the node, and not when the state is committed
         self._overlay[key] = _unshared(self._freeze(value))
 
     def __delitem__(self, key: str) -> None:

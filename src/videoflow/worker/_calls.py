@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from videoflow import wire
-from videoflow.errors import FlowError, ValueRefused
+from videoflow.errors import FlowError, ValueRefused, plain_text, said_by
 from videoflow.graph import Invoker, Out, remedy_for
 from videoflow.wire import Value
 from videoflow.worker.core.actions import Disposition, Failure
@@ -21,24 +21,39 @@ from videoflow.worker.core.actions import Disposition, Failure
 T = TypeVar("T")
 Outputs = list[tuple[str, Value, str | None]]
 _PACKAGE = Path(__file__).parent.parent
+_LONGEST_PLACE, _LONGEST_TRACE = 300, 40_000  # characters
 _MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph")
 
 
 def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:
-    """Calls user code; an exception becomes a `Failure` with the node's own judgement."""
+    """Calls user code; an exception becomes a `Failure` with the node's own judgement.
+
+    One that asks for the end of the program ends the run.
+    """
+    return _guarded(invoker.classify, call)
+
+
+def _guarded(judge: Callable[[Exception], str], call: Callable[[], T]) -> T | Failure:
     try:
         return call()
-    except SystemExit as error:
+    except BaseException as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
+        return _judged(judge, error)
+
+
+def _judged(judge: Callable[[Exception], str], error: BaseException) -> Failure:
+    if isinstance(error, SystemExit | KeyboardInterrupt):
         return describe(error, Disposition.FATAL)
-    except Exception as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
-        return describe(error, Disposition(invoker.classify(error)))
+    if not isinstance(error, Exception):  # an `async` node's CancelledError, say
+        return describe(error, Disposition.TRANSIENT)
+    # The judgement is user code too: one that fails ends the run.
+    return _guarded(lambda _: "fatal", lambda: describe(error, Disposition(judge(error))))
 
 
 def describe(error: BaseException, disposition: Disposition) -> Failure:
     """Returns an exception in words, with the innermost place that is the user's."""
-    failure = Failure(disposition, f"{type(error).__name__}: {error}", _place(error))
+    failure = Failure(disposition, said_by(error), plain_text(_place(error), _LONGEST_PLACE))
     failure.exception = error
-    failure.trace = _trace(error)
+    failure.trace = plain_text(_trace(error), _LONGEST_TRACE)
     if isinstance(error, FlowError):
         failure.code, failure.remedy, failure.exit_status = error.code, error.remedy, error.exit_status
     failure.remedy = failure.remedy or remedy_for(error)
