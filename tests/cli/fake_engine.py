@@ -21,7 +21,7 @@ from videoflow.graph.report import (
     SourceReport,
     Verdict,
 )
-from videoflow.graph.running import NodeStatus, RunRequest, RunStatus
+from videoflow.graph.running import NodeStatus, RunPhase, RunRequest, RunStatus
 
 RUN_ID = "01K1BBBBBBBBBBBBBBBBBBBBBB"
 FAILURE = FailureReport(
@@ -97,7 +97,7 @@ class FakeRun:
         first, *rest = self.nodes
         nodes = [NodeStatus(first, self.items * 10, expected=40)]
         nodes += [NodeStatus(node, self.items * 10 - 5, None, 0.04, 5) for node in rest]
-        return RunStatus(RUN_ID, "running", self.items * 10.0, tuple(nodes))
+        return RunStatus(RUN_ID, RunPhase.RUNNING, self.items * 10.0, tuple(nodes))
 
     def report(self) -> RunReport:
         """Returns an account that fits the name."""

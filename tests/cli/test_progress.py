@@ -12,7 +12,7 @@ from rich.console import Console
 from videoflow.cli._logs import Logs
 from videoflow.cli._progress import LiveProgress, NoProgress, PlainProgress, progress_on
 from videoflow.cli._rates import Rates
-from videoflow.graph.running import NodeStatus, RunStatus
+from videoflow.graph.running import NodeStatus, RunPhase, RunStatus
 from videoflow.graph.spec import CodeKind, FlowSpec, NodeKind, NodeSpec
 
 NODES = {"camera": NodeKind.PRODUCER, "detect": NodeKind.PROCESSOR, "video": NodeKind.CONSUMER}
@@ -38,7 +38,9 @@ def _a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
 def look(seconds: float, items: int, **more: int) -> RunStatus:
     camera = NodeStatus("camera", items, expected=795)
     detect = NodeStatus("detect", items, None, 0.0371, 8, **more)
-    return RunStatus("r", "running", seconds, (camera, detect, NodeStatus("video", items, None, None, 0)))
+    return RunStatus(
+        "r", RunPhase.RUNNING, seconds, (camera, detect, NodeStatus("video", items, None, None, 0))
+    )
 
 
 def terminal(width: int) -> tuple[Console, io.StringIO]:

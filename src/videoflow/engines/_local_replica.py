@@ -116,10 +116,10 @@ class Replica:
 
     def figures(self) -> dict[str, NodeFigures]:
         """Returns the figures over all incarnations, those of a dead one as it said them last."""
-        total: dict[str, NodeFigures] = {}
+        total = {name: NodeFigures() for name in self.task.nodes}
         for figures in (self._past, self._current):
             for name, found in figures.items():
-                total.setdefault(name, NodeFigures()).add(found)
+                total[name].add(found)
         return total
 
     def died(self, now: float, backoff_seconds: float) -> None:

@@ -13,20 +13,20 @@ from concurrent.futures import TimeoutError as NotInTime
 from contextlib import ExitStack, contextmanager
 
 from videoflow.adapters.shm import ShmHost
-from videoflow.backends.outcomes import Known
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._account import account_of_edges
+from videoflow.engines._endings import stalled
 from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._live import Figures, Queue, node_statuses, queues_of, summed
 from videoflow.engines._local_replica import Death
 from videoflow.engines._local_supervisor import Common, Supervisor
-from videoflow.engines._provision import subscriptions_of
 from videoflow.engines._report import RunFacts, make_report
 from videoflow.engines.run_folder import RunFolder
-from videoflow.errors import EnvironmentFault, RunFailed
+from videoflow.errors import EnvironmentFault, RunFailed, said_by
 from videoflow.graph.report import GapReport, RunReport
-from videoflow.graph.running import NodeStatus, RunStatus
-from videoflow.worker import NodeFigures, make_program
+from videoflow.graph.running import RunPhase, RunStatus
+from videoflow.worker import make_program
 from videoflow.worker.core.actions import InnerFate
 
 _LOG = logging.getLogger("videoflow.engines.local")
@@ -38,7 +38,14 @@ _SOURCES_SHARE = 0.5  # of the time to drain, for sources to stop by themselves
 
 
 class LocalRun:
-    """A run in processes; any thread may use it.
+    """A run in processes; any thread may use it. It begins with `begin`.
+
+    Args:
+        common: What all workers are told.
+        folder: The run folder.
+        host: The message log, provisioned.
+        runtime: The records of the run.
+        clock: Time.
 
     Attributes:
         run_id: ULID.
@@ -49,29 +56,20 @@ class LocalRun:
     def __init__(
         self, common: Common, folder: RunFolder, host: ShmHost, runtime: FlowRuntime, clock: Clock
     ) -> None:
-        """Starts the processes.
-
-        Args:
-            common: What all workers are told.
-            folder: The run folder.
-            host: The message log, provisioned.
-            runtime: The records of the run.
-            clock: Time.
-        """
         self.run_id, self.plan, self.folder = common.run_id, common.plan, folder
         self._options = common.options
         self._clock, self._host, self._runtime = clock, host, runtime
         self._inner = InnerLedger()
         self._supervisor = Supervisor(common, host, self, clock)
         self._began, self._began_wall = clock.monotonic(), clock.wall()
-        self._state = "starting"
+        self._phase = RunPhase.STARTING
         self._desired = Desired.RUN
         self._stops = 0
         self._quit = False
         self._deadline: float | None = None
         self._force_at: float | None = None
         self._looked_at_store = 0.0
-        self._queues: dict[str, tuple[int | None, int]] = {}
+        self._queues: dict[str, Queue] = {}
         self._ended: Future[RunReport] = Future()
 
     def begin(self, owned: ExitStack) -> None:
@@ -87,7 +85,7 @@ class LocalRun:
             self._supervisor.close()
             owned.close()
             raise
-        self._state = "running"
+        self._phase = RunPhase.RUNNING
         threading.Thread(
             target=self._supervise, args=(owned,), name="videoflow-supervisor", daemon=True
         ).start()
@@ -124,13 +122,9 @@ class LocalRun:
 
     def status(self) -> RunStatus:
         """Returns live figures, a quarter of a second old at most."""
-        restarts = self._restarts()
-        nodes = tuple(
-            self._node_status(name, figures, restarts.get(task, 0))
-            for task, nodes in self._figures().items()
-            for name, figures in nodes.items()
-        )
-        return RunStatus(self.run_id, self._state, self._clock.monotonic() - self._began, nodes)
+        seconds = self._clock.monotonic() - self._began
+        nodes = node_statuses(self._figures(), self._queues, self._restarts())
+        return RunStatus(self.run_id, self._phase, seconds, nodes)
 
     @property
     def socket_bytes(self) -> int:
@@ -145,11 +139,6 @@ class LocalRun:
     def deaths(self) -> tuple[Death, ...]:
         """Deaths of workers so far, oldest first."""
         return tuple(self._supervisor.deaths)
-
-    def _node_status(self, name: str, figures: NodeFigures, restarts: int) -> NodeStatus:
-        queue, drops = self._queues.get(name, (None, 0))
-        mean = figures.seconds / figures.items if figures.items else None
-        return NodeStatus(name, figures.items, figures.expected, mean, queue, drops, figures.errors, restarts)
 
     # Told by the supervisor, in its thread ----------------------------------------------------
 
@@ -182,7 +171,7 @@ class LocalRun:
                 self._runtime.finish(report.verdict.value, deadline=self._call_deadline())
                 self._supervisor.close()
             self.folder.write_report(report)
-            self._state = "ended"
+            self._phase = RunPhase.ENDED
             self._ended.set_result(report)
 
     @contextmanager
@@ -194,7 +183,7 @@ class LocalRun:
         except BaseException as error:
             failed = RunFailed(
                 "the supervisor of the run failed",
-                cause=f"{type(error).__name__}: {error}",
+                cause=said_by(error),
                 effect="its workers were ended",
                 remedy="report this as a defect, with the run folder",
             )
@@ -226,7 +215,9 @@ class LocalRun:
         """Looks what was asked here, and by `videoflow stop` in the records of the run."""
         if now - self._looked_at_store >= _STORE_SECONDS:
             self._looked_at_store = now
-            self._look_at_queues()
+            self._queues = queues_of(
+                self.plan, self.run_id, lambda name: self._host.observe_subscription(name, deadline=0.0)
+            )
             recorded = self._runtime.desired(deadline=self._call_deadline())
             if recorded > self._desired:
                 self._raised_outside(recorded)
@@ -249,7 +240,7 @@ class LocalRun:
 
     def _stop(self) -> None:
         self._desired = Desired.STOP
-        self._state = "stopping"
+        self._phase = RunPhase.STOPPING
         self._supervisor.raise_desired(Desired.STOP)
         self._start_drain()
 
@@ -267,39 +258,17 @@ class LocalRun:
     def _stalled(self) -> None:
         self._supervisor.write_stacks()
         waiting = [replica.task for replica in self._supervisor.replicas if not replica.done]
-        failure = FirstFailure(
-            node=waiting[0].nodes[0],
-            code="VF-RUN-STALLED",
-            message=f"no progress for {self._options.stall_seconds:g} s",
-            cause=f"tasks that have not ended: {', '.join(task.name for task in waiting)}",
-            remedy="report this as a defect, with plan.json",
-            exit_status=5,
-        )
+        failure = stalled(waiting, self._options.stall_seconds)
         self._runtime.fail_first(failure, deadline=self._call_deadline())
         self._runtime.raise_desired(Desired.ABORT, deadline=self._call_deadline())
-
-    def _look_at_queues(self) -> None:
-        queues: dict[str, tuple[int | None, int]] = {}
-        for task, _, subscription in subscriptions_of(self.plan, self.run_id):
-            observed = self._host.observe_subscription(subscription, deadline=0.0)
-            if isinstance(observed, Known):
-                waiting, drops = queues.get(task.nodes[0], (0, 0))
-                seen = observed.value
-                queues[task.nodes[0]] = ((waiting or 0) + seen.available, drops + seen.evicted)
-        self._queues = queues
 
     def _call_deadline(self) -> float:
         return self._clock.monotonic() + _CALL_SECONDS
 
     # The account ------------------------------------------------------------------------------
 
-    def _figures(self) -> dict[str, dict[str, NodeFigures]]:
-        total: dict[str, dict[str, NodeFigures]] = {}
-        for replica in self._supervisor.replicas:
-            task = total.setdefault(replica.task.name, {n: NodeFigures() for n in replica.task.nodes})
-            for name, figures in replica.figures().items():
-                task[name].add(figures)
-        return total
+    def _figures(self) -> Figures:
+        return summed((r.task.name, r.figures()) for r in self._supervisor.replicas)
 
     def _restarts(self) -> dict[str, int]:
         total: dict[str, int] = {}

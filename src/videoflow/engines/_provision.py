@@ -1,4 +1,8 @@
-"""A plan as channels and subscriptions to provision, whichever backend carries them."""
+"""A plan as channels and subscriptions to provision, whichever backend carries them.
+
+Used by the engines before anything starts, and to read both ends at the end. It refuses nothing: the plan
+was admitted.
+"""
 
 from collections.abc import Mapping
 
@@ -13,9 +17,7 @@ from videoflow.backends.messaging import (
     SubscriptionSpec,
 )
 from videoflow.planner.plan import ChannelPlan, ChannelRef, Plan, SubscriptionPlan, TaskPlan
-from videoflow.worker import channel_id, item_limits, subscription_id
-
-__all__ = ["channel_specs", "item_limits", "subscription_specs", "subscriptions_of"]
+from videoflow.worker import channel_id, subscription_id
 
 
 def subscriptions_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, SubscriptionPlan, SubscriptionId]]:

@@ -6,6 +6,7 @@ parsed and checked where they enter.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,12 +68,28 @@ class NodeStatus:
     restarts: int = 0
 
 
+class RunPhase(StrEnum):
+    """How far a run has come, as its handle knows it."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
 @dataclass(frozen=True)
 class RunStatus:
-    """Live figures of a run."""
+    """Live figures of a run.
+
+    Attributes:
+        run_id: ULID.
+        state: How far it has come.
+        seconds: Since it began.
+        nodes: Every node, by task.
+    """
 
     run_id: str
-    state: str
+    state: RunPhase
     seconds: float
     nodes: tuple[NodeStatus, ...]
 
