@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from videoflow.graph import (
         SKIP,
         Batch,
+        ChannelRequirement,
         Consumer,
         Context,
         Flow,
@@ -61,6 +62,7 @@ __all__ = [
     "SKIP",
     "ArgumentInvalid",
     "Batch",
+    "ChannelRequirement",
     "Consumer",
     "Context",
     "ContractBroken",

@@ -10,6 +10,7 @@ from videoflow import errors
 AUTHORING = {
     "SKIP",
     "Batch",
+    "ChannelRequirement",
     "Consumer",
     "Context",
     "Flow",

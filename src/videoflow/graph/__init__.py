@@ -25,6 +25,7 @@ from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
 from videoflow.graph._options import Disposition, NodeOptions
 from videoflow.graph._parse import Unparsable, parse_bytes
+from videoflow.graph._requirements import ChannelRequirement, Requirements, parse_requirements, stated_in
 from videoflow.graph._state import DELETED, Deleted, State
 from videoflow.graph._traits import is_stateful
 from videoflow.graph._values import (
@@ -35,7 +36,6 @@ from videoflow.graph._values import (
     Item,
     Last,
     Out,
-    Requirements,
     Resources,
     Session,
     Skip,
@@ -49,6 +49,7 @@ __all__ = [
     "SKIP",
     "Batch",
     "ByTime",
+    "ChannelRequirement",
     "Compiled",
     "Consumer",
     "Context",
@@ -92,6 +93,7 @@ __all__ = [
     "mermaid",
     "parameters",
     "parse_bytes",
+    "parse_requirements",
     "processor",
     "producer",
     "remedy_for",
@@ -100,6 +102,7 @@ __all__ = [
     "restore",
     "run_options",
     "shape_of",
+    "stated_in",
     "value_of",
     "within_folder",
 ]

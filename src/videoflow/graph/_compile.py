@@ -15,10 +15,13 @@ from videoflow.graph._graph_checks import check_graph, check_watched, trace_line
 from videoflow.graph._naming import NAME, names_of
 from videoflow.graph._node import Node
 from videoflow.graph._node_checks import check_node
+from videoflow.graph._requirements import Requirements, check_requirements, requirements_spec
 from videoflow.graph._resolve import options_of
 from videoflow.graph._traits import many_of, traits_of
 from videoflow.graph._wiring import Input, Port
-from videoflow.graph.spec import EdgeSpec, FlowSpec, LatestSpec, NodeKind, NodeSpec, PortRef
+from videoflow.graph.spec import EdgeSpec, FlowSpec, LatestSpec, NodeKind, NodeSpec, PortRef, RequirementsSpec
+
+_NOTHING_ASKED = Requirements()
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,21 @@ class Compiled:
         _raise_all(list(check_watched(self.spec, trace_lineage(self.spec), watched)))
 
 
-def compile_flow(ends: Sequence[Node], flow_id: str, folder: str, *, watching: bool = False) -> Compiled:
+def compile_flow(
+    ends: Sequence[Node],
+    flow_id: str,
+    folder: str,
+    requirements: Requirements = _NOTHING_ASKED,
+    *,
+    watching: bool = False,
+) -> Compiled:
     """Returns the compiled flow.
 
     Args:
         ends: The sinks, and other nodes that the flow must contain.
         flow_id: Name of the flow.
         folder: What relative paths are relative to.
+        requirements: What the backends must give.
         watching: Ends need not be consumers.
 
     Raises:
@@ -94,8 +105,15 @@ def compile_flow(ends: Sequence[Node], flow_id: str, folder: str, *, watching: b
         problems += check_graph(spec, lineage, later_ports)
         scoped = [msgspec.structs.replace(node, scope=lineage.scopes[node.name]) for node in specs]
         spec = msgspec.structs.replace(spec, nodes=tuple(scoped))
+    spec = msgspec.structs.replace(spec, requirements=_requirements_spec(requirements, spec, problems))
     _raise_all(problems)
     return Compiled(spec, unique)
+
+
+def _requirements_spec(stated: Requirements, spec: FlowSpec, problems: list[Problem]) -> RequirementsSpec:
+    found = list(check_requirements(stated, spec))
+    problems += found
+    return RequirementsSpec() if found else requirements_spec(stated)
 
 
 def _raise_all(problems: Sequence[Problem]) -> None:

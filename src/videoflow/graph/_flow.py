@@ -21,6 +21,7 @@ from videoflow.graph._diagram import mermaid, table
 from videoflow.graph._naming import flow_name
 from videoflow.graph._node import Node
 from videoflow.graph._options import nearest
+from videoflow.graph._requirements import Requirements
 from videoflow.graph._wiring import Port, first_port
 from videoflow.graph.report import RunReport, Verdict
 from videoflow.graph.running import RunHandle, RunOptions, RunRequest
@@ -47,20 +48,29 @@ class Flow:
     Attributes:
         name: Its name, by default that of the file in which it is built.
         folder: Where it was built; relative paths of its nodes are relative to it.
+        requirements: What the backends that run it must give; may be added to until it runs.
     """
 
     _videoflow_flow: ClassVar[bool] = True
 
-    def __init__(self, sinks: Sequence[Node], name: str | None = None) -> None:
+    def __init__(
+        self, sinks: Sequence[Node], name: str | None = None, *, requirements: Requirements | None = None
+    ) -> None:
         """Takes the sinks; everything above them belongs to the flow.
 
         Args:
             sinks: The consumers at the ends of the graph.
             name: A name for the flow.
+            requirements: What the backends that run it must give; an engine that cannot refuses.
 
         Raises:
-            UsageError: `sinks` is no sequence of nodes.
+            UsageError: `sinks` is no sequence of nodes, or `requirements` is something else.
         """
+        if requirements is not None and not isinstance(requirements, Requirements):
+            raise UsageError(
+                f"the requirements of a flow cannot be {type(requirements).__name__}",
+                remedy="write requirements=vf.Requirements(...)",
+            )
         ends: list[Any] = list(sinks) if isinstance(sinks, list | tuple) else [sinks]
         for end in ends:
             if not isinstance(end, Node):
@@ -72,6 +82,7 @@ class Flow:
         self._ends: list[Node] = list({id(end): end for end in ends}.values())
         self.name = name if name is not None else _name_of(_getframe(1))
         self.folder = Path.cwd()
+        self.requirements = Requirements() if requirements is None else requirements
 
     def compile(self) -> FlowSpec:
         """Returns the flow as a document.
@@ -152,7 +163,7 @@ class Flow:
 
     def _compiled(self, watched: tuple[Node, ...] = ()) -> Compiled:
         ends = list({id(node): node for node in (*self._ends, *watched)}.values())
-        return compile_flow(ends, self.name, str(self.folder), watching=bool(watched))
+        return compile_flow(ends, self.name, str(self.folder), self.requirements, watching=bool(watched))
 
 
 def run_options(options: RunKeywords) -> RunOptions:

@@ -85,6 +85,8 @@ class Node(_Base):
         batch_invariant: Its results do not depend on the size of the batch.
         max_item_bytes: Largest output in bytes, or a method that returns it; None where it is not known.
         collects: Its state holds values for `report.values`.
+        effect_key_seconds: How long what it writes to recognises a repeated effect key: 0 not at all, None
+            for ever. Effects are exactly once only by such a key.
     """
 
     _videoflow_kind: ClassVar[NodeKind]
@@ -102,6 +104,7 @@ class Node(_Base):
     batch_invariant: ClassVar[bool] = False
     max_item_bytes: Any = None
     collects: ClassVar[bool] = False
+    effect_key_seconds: ClassVar[float | None] = 0.0
 
     def __init__(self, **options: Unpack[NodeOptions]) -> None:
         owner, given = type(self).__qualname__, self._videoflow_record.options

@@ -59,6 +59,7 @@ def traits_of(node: Node) -> TraitsSpec:
         collects=bool(node.collects),
         outputs=_paths(node, "outputs"),
         inputs=_paths(node, "inputs"),
+        effect_key_seconds=node.effect_key_seconds,
     )
 
 

@@ -110,38 +110,6 @@ class Resources:
     gpu: Gpu | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelRequirement:
-    """What one channel must guarantee.
-
-    Attributes:
-        channel: `node` or `node.port`.
-        profile: Name of a messaging profile.
-        tolerated_failures: So many stores may fail at once without loss.
-        exactly_once_effects: The effects of its readers must happen once.
-    """
-
-    channel: str
-    profile: str = "reliable_work"
-    tolerated_failures: int = 0
-    exactly_once_effects: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Requirements:
-    """What a flow asks of the backends that will run it, beyond what its edges say.
-
-    Attributes:
-        channels: Requirements of single channels.
-        durable_control: The state of the run survives its controller.
-        restart_safe: A run can go on after all of its processes have died.
-    """
-
-    channels: tuple[ChannelRequirement, ...] = ()
-    durable_control: bool = False
-    restart_safe: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByTime:
     """A join by event time; named for later, refused by the compiler now.

@@ -126,6 +126,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
         collects: Its state holds values for `report.values`.
         outputs: Paths that it writes, as given.
         inputs: Paths that it reads, as given.
+        effect_key_seconds: How long what it writes to recognises a repeated effect key; None: for ever.
     """
 
     stateful: bool = False
@@ -141,6 +142,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
     collects: bool = False
     outputs: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    effect_key_seconds: float | None = 0.0
 
 
 class NodeSpec(Struct, frozen=True, kw_only=True):
@@ -173,6 +175,29 @@ class NodeSpec(Struct, frozen=True, kw_only=True):
     scope: tuple[str, ...] = ()
 
 
+class ChannelRequirementSpec(Struct, frozen=True, kw_only=True):
+    """What one channel must guarantee; the fields are those of `vf.ChannelRequirement`."""
+
+    channel: str
+    profile: str | None = None
+    tolerated_failures: int = 0
+    horizon_seconds: float | None = None
+    exactly_once_effects: bool = False
+
+
+class RequirementsSpec(Struct, frozen=True, kw_only=True):
+    """What the backends must give beyond what the edges say; the fields are those of `vf.Requirements`."""
+
+    channels: tuple[ChannelRequirementSpec, ...] = ()
+    tolerated_failures: int = 0
+    horizon_seconds: float | None = None
+    exactly_once_effects: bool = False
+    durable_control: bool = False
+    restart_safe: bool = False
+    isolated: bool = False
+    dedicated_cpus: bool = False
+
+
 class FlowSpec(Struct, frozen=True, kw_only=True):
     """A whole flow.
 
@@ -182,6 +207,7 @@ class FlowSpec(Struct, frozen=True, kw_only=True):
         folder: Where the flow was built; relative paths are relative to it.
         nodes: In topological order.
         edges: By child in the order of `nodes`, then by input.
+        requirements: What the backends must give; a composition that cannot is refused.
     """
 
     schema: int = SPEC_SCHEMA
@@ -189,6 +215,7 @@ class FlowSpec(Struct, frozen=True, kw_only=True):
     folder: str
     nodes: tuple[NodeSpec, ...]
     edges: tuple[EdgeSpec, ...]
+    requirements: RequirementsSpec = RequirementsSpec()
 
     def node(self, name: str) -> NodeSpec:
         """Returns the node of that name."""
