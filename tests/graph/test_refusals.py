@@ -150,6 +150,21 @@ WRONG: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
         "no common source",
     ),
     "live join": (lambda: joined(lambda camera: (camera.latest(), Double()(camera))), "pair", "is live"),
+    "join of unequal scopes": (
+        lambda: joined(lambda camera: (camera, Split(name="t")(Split(name="s")(camera).crops).crops)),
+        "pair",
+        "they never meet",
+    ),
+    "join of two fan-outs": (
+        lambda: joined(lambda camera: (Split(name="s")(camera).crops, Split(name="t")(camera).crops)),
+        "pair",
+        "they never meet",
+    ),
+    "join by an attribute": (
+        lambda: joined(lambda camera: (camera, Double()(camera)), replicas=2, partition_by="zone"),
+        "pair",
+        "reads an attribute",
+    ),
     "join below a flush": (lambda: joined(lambda camera: (Last()(camera), camera)), "pair", "last flushes"),
     "merge twice": (lambda: merged(lambda camera: vf.merge(camera, camera)), "s", "names a port twice"),
     "merge of one source": (
@@ -199,12 +214,6 @@ def test_a_wrong_graph_is_refused_with_node_cause_and_remedy(case: str) -> None:
 
 
 LATER: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
-    "partitions": (lambda: through(Total(replicas=2, partition_by="source")), "total", "partition_by"),
-    "join with replicas": (
-        lambda: joined(lambda camera: (camera, Double()(camera)), replicas=2),
-        "pair",
-        "a join with replicas > 1",
-    ),
     "nondeterministic": (lambda: through(Double(replicas=2, deterministic=False)), "double", "determ"),
     "nondeterministic class": (
         lambda: through(variant(Double, deterministic=False).__class__(replicas=2)),
@@ -218,16 +227,6 @@ LATER: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
     "gpu sharing": (lambda: through(Double(resources=vf.Resources(gpu=vf.Gpu()))), "double", "gpus"),
     "snapshot": (lambda: through(Keeper()), "keeper", "snapshot()"),
     "later port": (lambda: [Sink(name="s")(Later().packets)], "s", "later.packets"),
-    "join below a fan-out": (
-        lambda: joined(lambda camera: ((s := Split(name="split")(camera)).crops, Double()(s.crops))),
-        "pair",
-        "a join below split.crops",
-    ),
-    "join with the list of a fan-out": (
-        lambda: joined(lambda camera: (camera, Split(name="split")(camera).crops)),
-        "pair",
-        "a join below split.crops",
-    ),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.planner.building import MESSAGING, Graph, threads_facts
 from videoflow.errors import FlowInvalid, IncompatibleProfile, NotYet
 from videoflow.graph.spec import BatchSpec, LatestSpec
-from videoflow.planner import plan_flow
+from videoflow.planner import SizingDefaults, plan_flow
 from videoflow.planner.plan import CommitOrder, InputMode, Plan, Transport
 
 
@@ -255,37 +255,54 @@ def test_all_problems_are_reported_at_once() -> None:
     assert [node for node, _ in problems(graph)] == ["camera", "a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"replicas": 2, "ordered": True, "partition_by": "key"},
-        {"replicas": 2, "deterministic": False},
-    ],
-)
-def test_what_is_named_for_later_is_refused_by_name(options: dict[str, Any]) -> None:
+def test_replicas_that_may_answer_differently_are_for_later() -> None:
     graph = Graph()
     graph.source("camera")
-    graph.step("a", "camera", options=options)
+    graph.step("a", "camera", options={"replicas": 2, "deterministic": False})
     graph.sink("log", "a")
     with pytest.raises(NotYet, match="node a"):
         planned(graph)
 
 
-def test_a_join_with_replicas_and_one_below_a_fan_out_are_for_later() -> None:
+def test_partitions_have_a_layout_of_their_own_and_one_window() -> None:
     graph = Graph()
     graph.source("camera")
-    graph.step("a", "camera", "camera", options={"replicas": 2})
-    graph.sink("log", "a")
-    with pytest.raises(NotYet, match="a join with replicas"):
-        planned(graph)
+    options = {"replicas": 3, "ordered": True, "partition_by": "key"}
+    graph.step("track", "camera", options=options, traits={"stateful": True})
+    graph.sink("log", "track")
+    graph.sink("all", "camera")
+    plan = planned(graph)
+    task = plan.task("track")
+    [subscription] = task.inputs[0].subscriptions
+    assert (task.mode, task.partitions) == (InputMode.ORDERED, 3)
+    assert (subscription.channel.key, subscription.channel.partitions) == ("key", 3)
+    assert subscription.spread == 1 + 3 * SizingDefaults().prefetch
+    layouts = [(ref.key, ref.partitions) for ref in plan.task("camera").outputs[0].channels]
+    assert layouts == [(None, 1), ("key", 3)]
+    [below] = plan.task("log").inputs[0].subscriptions
+    assert below.hold_items == 1 + subscription.spread
+
+
+def test_a_join_with_replicas_is_partitioned_by_what_it_joins() -> None:
     graph = Graph()
     graph.source("camera")
     graph.step("crop", "camera", many={"out": 4})
     graph.step("name", "crop")
-    graph.step("draw", "crop", "name")
+    graph.step("draw", "crop", "name", options={"replicas": 2})
     graph.sink("log", "draw")
-    with pytest.raises(NotYet, match=r"a join below crop\.out"):
-        planned(graph)
+    task = planned(graph).task("draw")
+    assert task.mode is InputMode.JOIN
+    assert {s.channel.key for given in task.inputs for s in given.subscriptions} == {"trace:1"}
+
+
+def test_a_join_by_an_attribute_is_refused() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", "camera", options={"replicas": 2, "partition_by": "zone"})
+    graph.sink("log", "a")
+    [(node, cause)] = problems(graph)
+    assert node == "a"
+    assert "reads an attribute" in cause
 
 
 def test_an_engine_whose_backends_do_not_reach_is_refused_with_every_miss() -> None:

@@ -139,13 +139,16 @@ def check_join(
                 "have no common source to be joined by",
                 "use vf.merge or ByTime (later)",
             )
-    fanned = {port for edge in edges for ref in edge.parents for port in _port_scope(nodes, lineage, ref)}
-    if fanned:
-        yield later(
-            node.name,
-            f"a join below {_listed(fanned)}, which emits several items per input",
-            "join above it, or emit one list",
-        )
+    scope = lineage.scopes.get(node.name) or min(_scopes(edges, nodes, lineage), key=len)
+    for edge in edges:
+        for own in {_port_scope(nodes, lineage, ref) for ref in edge.parents}:
+            if own[: len(scope)] != scope or len(own) > len(scope) + 1:
+                yield Problem(
+                    node.name,
+                    f"its input {edge.name} has the items of {_listed(set(own))}, and others have those of "
+                    f"{_listed(set(scope)) if scope else 'the source'}: they never meet",
+                    "join below the same node, or one node that emits several apart",
+                )
     if len({lineage.flushes_of(edge) for edge in edges}) > 1 and node.options.missing != "none":
         flushing = frozenset().union(*(lineage.flushes_of(edge) for edge in edges))
         yield Problem(
@@ -159,8 +162,19 @@ def check_join(
             "one of the inputs that it joins is live, so items may be missing there",
             'choose missing="skip" or missing="none"',
         )
-    if node.options.replicas > 1 and node.options.partition_by is None and not node.options.ordered:
-        yield later(node.name, "a join with replicas > 1", "use replicas=1")
+    key = node.options.partition_by
+    if node.options.replicas > 1 and key not in (None, "key", "source"):
+        yield Problem(
+            node.name,
+            f"partition_by={key!r} reads an attribute, and what it joins may differ in that",
+            'partition a join by "key" or "source", or leave it out',
+        )
+
+
+def _scopes(edges: tuple[EdgeSpec, ...], nodes: Mapping[str, NodeSpec], lineage: Lineage) -> Iterator[Scope]:
+    for edge in edges:
+        for ref in edge.parents:
+            yield _port_scope(nodes, lineage, ref)
 
 
 def check_watched(spec: FlowSpec, lineage: Lineage, watched: Sequence[PortRef]) -> Iterator[Problem]:

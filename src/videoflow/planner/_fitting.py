@@ -15,7 +15,7 @@ _SCALES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 @dataclass(frozen=True)
 class ChannelRoom:
-    """The bounds of one channel."""
+    """The bounds of one partition of a channel."""
 
     items: int
     size_bytes: int
@@ -32,7 +32,8 @@ class Fit:
     @property
     def memory_bytes(self) -> int:
         """What all buffers need at most."""
-        return sum(room.size_bytes for room in self.rooms.values()) + sum(self.sizing.reserves.values())
+        rooms = sum(room.size_bytes * channel.partitions for channel, room in self.rooms.items())
+        return rooms + sum(self.sizing.reserves.values())
 
 
 def fit(wiring: Wiring, facts: PlanFacts) -> Fit:
@@ -78,9 +79,10 @@ def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
     wanted: dict[ChannelRef, tuple[int, int, int]] = {}
     for channel, floor in sizing.floors.items():
         item_bytes = sizing.port(channel).item_bytes
-        floor_bytes = floor * item_bytes
+        floor_bytes = sizing.floor_bytes(channel)
         items = floor if channel.reliability == "live" else max(floor, _wanted_items(facts, sizing, channel))
-        size_bytes = max(floor_bytes, min(facts.defaults.credit_bytes, items * item_bytes))
+        liked = min(facts.defaults.credit_bytes, items * item_bytes) * channel.partitions
+        size_bytes = max(floor_bytes, liked)
         wanted[channel] = (items, floor_bytes, size_bytes)
     above = sum(size_bytes - floor_bytes for _, floor_bytes, size_bytes in wanted.values())
     spare = facts.memory_budget_bytes - sizing.least_bytes
@@ -89,7 +91,7 @@ def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
         granted = size_bytes
         if above > spare:
             granted = floor_bytes + (size_bytes - floor_bytes) * spare // above
-        rooms[channel] = ChannelRoom(items, granted, granted < size_bytes)
+        rooms[channel] = ChannelRoom(items, granted // channel.partitions, granted < size_bytes)
     return rooms
 
 
@@ -101,7 +103,7 @@ def _wanted_items(facts: PlanFacts, sizing: Sizing, channel: ChannelRef) -> int:
 def _too_small(wiring: Wiring, facts: PlanFacts, sizing: Sizing) -> MemoryShort:
     largest = sorted(sizing.floors, key=sizing.floor_bytes, reverse=True)[:3]
     shown = "\n".join(
-        f"{channel.node}.{channel.port}: {sizing.floors[channel]} items of up to "
+        f"{channel.node}.{channel.port}: {sizing.floors[channel] * channel.partitions} items of up to "
         f"{size_text(sizing.port(channel).item_bytes)} = {size_text(sizing.floor_bytes(channel))}"
         for channel in largest
     )

@@ -137,7 +137,7 @@ def _subscription(fitted: Fit, facts: PlanFacts, reading: Reading) -> Subscripti
         hold_items=need.items if exclusive else 0,
         latest=reading.edge.latest,
         scope=len(port.scope),
-        why=need.why() if exclusive else need.spread_why,
+        why="; ".join(filter(None, (need.why() if exclusive else "", need.spread_why))),
     )
 
 
@@ -153,9 +153,11 @@ def _channel_plan(
         reasons.append(f"one input of {task.name} makes up to {port.burst} at once")
     if sizing.beside(channel):
         reasons.append(f"{sizing.beside(channel)} more because paths beside it look ahead")
+    if channel.partitions > 1:
+        reasons.append(f"in each of {channel.partitions} partitions by {(channel.key or '').split(':')[0]}")
     if channel.reliability == "live":
         reasons.append("it never blocks: what is not taken in time is dropped and counted")
-    elif room.size_bytes > sizing.floor_bytes(channel):
+    elif room.size_bytes * channel.partitions > sizing.floor_bytes(channel):
         reasons.append("the rest evens out speeds")
     if room.is_shrunk:
         reasons.append("lowered to fit the memory budget")

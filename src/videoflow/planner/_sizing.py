@@ -15,7 +15,7 @@ from videoflow.planner._needs import Need, ReadingKey
 from videoflow.planner._ports import Port, describe_ports, output_scope
 from videoflow.planner._spreads import Spreads
 from videoflow.planner._tasks import Task
-from videoflow.planner._turns import Arrival, Turns, leave
+from videoflow.planner._turns import Arrival, Turns, leave, total
 from videoflow.planner._wiring import Reading, Wiring
 from videoflow.planner.plan import ChannelRef, InputMode
 
@@ -45,8 +45,8 @@ class Sizing:
         return self.interleaving.needs[reading.channel, reading.reader]
 
     def floor_bytes(self, channel: ChannelRef) -> int:
-        """Returns the least bound of a channel in bytes."""
-        return self.floors[channel] * self.port(channel).item_bytes
+        """Returns the least room of a channel in bytes, all partitions together."""
+        return self.floors[channel] * self.port(channel).item_bytes * channel.partitions
 
     def beside(self, channel: ChannelRef) -> int:
         """Returns the room that a channel has beyond what one reader may lease."""
@@ -114,6 +114,9 @@ class _Sizer:
             return Need(first=task.replicas * (task.batch + task.lookahead), spread=spread, spread_why=why)
         is_join = task.mode is InputMode.JOIN
         is_mixed = is_join and self._is_mixed(task)
+        window: tuple[int | None, str] = None, ""
+        if task.partitions > 1:
+            window = self.spreads.of_partitions(task, self._skew_of(task))
         return Need(
             first=self._group(reading) if is_join else 1,
             skew=turns.from_merge if is_mixed else turns.skew,
@@ -121,7 +124,13 @@ class _Sizer:
             ahead=task.lookahead,
             siblings=self._siblings(reading) if is_join else 0,
             whole=is_mixed,
+            spread=window[0],
+            spread_why=window[1],
         )
+
+    def _skew_of(self, task: Task) -> int:
+        """Returns how far the input of a task may be out of turn; of several inputs, the most."""
+        return max(total(self.turns[r.channel].skew) for r in self.wiring.read_by(task))
 
     def _is_mixed(self, task: Task) -> bool:
         """Returns whether several inputs of a join carry several sources each on one channel."""

@@ -41,6 +41,17 @@ class Spreads:
             why += f"; at least {least}, one more than the replicas work on at once"
         return spread, f"spread {spread}: {why}"
 
+    def of_partitions(self, task: Task, skew: int) -> tuple[int, str]:
+        """Returns how far the partitions of a task may be apart, in statements, and how it came about."""
+        least = 1 + skew + task.replicas
+        wanted = max(least, 1 + skew + task.replicas * self._defaults.prefetch)
+        why = f"1 + {skew} out of turn + {count_text(task.replicas, 'partition')}"
+        heaviest = self._heaviest_below(task)
+        if heaviest and wanted * heaviest > self._defaults.credit_bytes:
+            wanted = max(least, self._defaults.credit_bytes // heaviest)
+        spread = least + int(self._scale * (wanted - least))
+        return spread, f"spread {spread}: {why}, with {self._defaults.prefetch} prefetched where they fit"
+
     def _heaviest_below(self, task: Task) -> int:
         """Returns the most bytes that one of the task's inputs puts before an ordered reader or a join."""
         if task.name not in self._heaviest:

@@ -39,6 +39,18 @@ class Task:
         return self.entry.options.replicas
 
     @property
+    def partitions(self) -> int:
+        """How many parts its input is cut into, one for each replica; 1 where replicas compete."""
+        return 1 if self.mode in (InputMode.SOURCE, InputMode.COMPETING) else self.replicas
+
+    @property
+    def partition_key(self) -> str | None:
+        """What its partitions are computed from; a join's, unless it says otherwise, from the trace."""
+        if self.partitions == 1:
+            return None
+        return self.entry.options.partition_by or f"trace:{len(self.entry.scope)}"
+
+    @property
     def batch(self) -> int:
         """Inputs in work at once in one replica."""
         return max((node.options.batch.max_items for node in self.nodes if node.options.batch), default=1)
@@ -136,9 +148,13 @@ def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
         problems.append(Problem(node.name, cause, "make it replicas=1"))
     if options.replicas > 1 and node.kind is not NodeKind.PRODUCER and options.partition_by is None:
         reason = _single_owner_reason(node)
-        if reason is not None and len(inputs) < 2:
+        if reason is not None:
             cause = f"it {reason}, so that its {options.replicas} replicas cannot compete for its input"
             problems.append(Problem(node.name, cause, "make it replicas=1, or say partition_by="))
+    key = options.partition_by
+    if options.replicas > 1 and len(inputs) > 1 and key not in (None, "key", "source"):
+        cause = f"partition_by={key!r} reads an attribute, and what it joins may differ in that"
+        problems.append(Problem(node.name, cause, 'partition a join by "key" or "source", or leave it out'))
     if _keeps_state(node) and not options.ordered and node.kind is not NodeKind.PRODUCER:
         cause = f"it {_single_owner_reason(node)}, and ordered=False is for nodes without state"
         problems.append(Problem(node.name, cause, "take ordered=False away"))
@@ -168,17 +184,12 @@ def _single_owner_reason(node: NodeSpec) -> str | None:
 
 
 def _refuse_later(spec: FlowSpec, node: NodeSpec) -> None:
-    inputs, replicas = spec.inputs(node.name), node.options.replicas
-    if replicas > 1 and node.options.partition_by is not None:
-        raise NotYet(f"node {node.name}: replicas > 1 together with partition_by", remedy="use replicas=1")
-    if replicas > 1 and len(inputs) > 1:
-        raise NotYet(f"node {node.name}: a join with replicas > 1", remedy="use replicas=1")
-    if replicas > 1 and not node.options.deterministic:
+    inputs, options = spec.inputs(node.name), node.options
+    owned = len(inputs) > 1 or options.partition_by is not None
+    if options.replicas > 1 and not options.deterministic and not owned:
         raise NotYet(
             f"node {node.name}: deterministic=False behind competing replicas", remedy="use replicas=1"
         )
-    if len(inputs) > 1 and node.scope:
-        raise NotYet(f"node {node.name}: a join below {list_text(node.scope)}, which emits several items")
 
 
 def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task:
@@ -189,9 +200,10 @@ def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task
             f"{list_text([n.name for n in nodes])} carry the label {label!r}: one process, direct calls"
         )
     order, reason = _order(facts, nodes)
-    if order is CommitOrder.OUTBOX and nodes[0].options.replicas > 1:
-        raise NotYet(f"node {nodes[0].name}: {reason}, behind competing replicas", remedy="use replicas=1")
     mode, taking = _mode(spec, nodes, order)
+    owned = len(spec.inputs(nodes[0].name)) > 1 or nodes[0].options.partition_by is not None
+    if order is CommitOrder.OUTBOX and nodes[0].options.replicas > 1 and not owned:
+        raise NotYet(f"node {nodes[0].name}: {reason}, behind competing replicas", remedy="use replicas=1")
     return Task(nodes, mode, order, (*why, taking, reason))
 
 
@@ -200,15 +212,23 @@ def _mode(spec: FlowSpec, nodes: tuple[NodeSpec, ...], order: CommitOrder) -> tu
     inputs = len(spec.inputs(entry.name))
     if entry.kind is NodeKind.PRODUCER:
         return InputMode.SOURCE, "a source: it numbers its items, and one replica reads the outside world"
+    replicas, key = entry.options.replicas, entry.options.partition_by
     if inputs > 1:
-        return InputMode.JOIN, f"a join: {inputs} inputs meet by the source item that they derive from"
+        taking = f"a join: {inputs} inputs meet by the source item that they derive from"
+        if replicas > 1:
+            taking += f"; each of {replicas} replicas has its share, by {key or 'source item'}"
+        return InputMode.JOIN, taking
+    if key is not None and replicas > 1:
+        return (
+            InputMode.ORDERED,
+            f"partitioned by {key}: each of {replicas} replicas owns its share, in order",
+        )
     reasons: Mapping[str, str | None] = {node.name: _single_owner_reason(node) for node in nodes}
     for name, reason in reasons.items():
         if reason is not None:
             return InputMode.ORDERED, f"ordered: {name} {reason}, so one owner reads in order"
     if order is CommitOrder.OUTBOX:
         return InputMode.ORDERED, "ordered: one owner reads, because results are committed before published"
-    replicas = entry.options.replicas
     taking = (
         "no state and no order asked for" if replicas == 1 else f"{replicas} replicas compete for its input"
     )

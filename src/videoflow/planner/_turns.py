@@ -77,13 +77,16 @@ def leave(task: Task, arrivals: tuple[Arrival, ...], sources: frozenset[str], bu
     """
     skew: Skew = ()
     drift: Skew = ()
+    apart = max((a.spread for a in arrivals if a.spread is not None), default=0)
     for arrival in arrivals:
         spread = () if arrival.spread is None else (Term(task.name, arrival.spread),)
         if task.mode is InputMode.COMPETING:
             skew += (*arrival.turns.skew, *spread)
         drift += (*arrival.turns.from_merge, *spread)
+    if task.partitions > 1:
+        skew = (Term(task.name, apart),)
     if task.mode is InputMode.JOIN:
-        drift = ()
+        drift = skew
     elif task.mode is InputMode.COMPETING and len(arrivals) > 1:
         drift += (Term(task.name, task.replicas * task.batch),)
     return Turns(sources, scaled(skew, burst), scaled(drift, burst), _merged_by(task, arrivals, sources))

@@ -56,28 +56,36 @@ class Wiring:
         return tuple(channel for channel, writer in self.writers.items() if writer is task)
 
 
-def channel_of(edge: EdgeSpec, parent: PortRef) -> ChannelRef:
-    """Returns the channel that would carry a parent of an edge: live edges have one of their own."""
+def channel_of(task: Task, edge: EdgeSpec, parent: PortRef) -> ChannelRef:
+    """Returns the channel that carries a parent of an edge to a task: one for each layout (rule 10)."""
     return ChannelRef(
-        node=parent.node, port=parent.port, reliability="reliable" if edge.latest is None else "live"
+        node=parent.node,
+        port=parent.port,
+        reliability="reliable" if edge.latest is None else "live",
+        key=task.partition_key,
+        partitions=task.partitions,
     )
 
 
 def wire(spec: FlowSpec, tasks: tuple[Task, ...]) -> Wiring:
     """Cuts a flow: every parent of an edge whose two ends are in different tasks is one subscription."""
     readings = tuple(
-        Reading(task, edge, parent, channel_of(edge, parent))
+        Reading(task, edge, parent, channel_of(task, edge, parent))
         for task in tasks
         for edge in spec.inputs(task.name)
         for parent in edge.parents
     )
-    read = {reading.channel for reading in readings}
+    read = sorted({reading.channel for reading in readings}, key=_by_layout)
     writers = {
         channel: task
         for task in tasks
         for node in task.nodes
         for port in node.ports
-        for reliability in ("reliable", "live")
-        if (channel := ChannelRef(node=node.name, port=port, reliability=reliability)) in read
+        for channel in read
+        if (channel.node, channel.port) == (node.name, port)
     }
     return Wiring(spec, tasks, writers, readings)
+
+
+def _by_layout(channel: ChannelRef) -> tuple[bool, str, int]:
+    return channel.reliability == "live", channel.key or "", channel.partitions

@@ -43,11 +43,22 @@ class Transport(StrEnum):
 
 
 class ChannelRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A channel without its run: node, port and reliability."""
+    """A channel without its run: node, port and layout.
+
+    Attributes:
+        node: Who writes it.
+        port: Which port.
+        reliability: Whether items may be evicted.
+        key: What partitions are computed from: `key`, `source`, an attribute of the item, or `trace:<n>`,
+            the source item and the first n fan-outs; None for one partition.
+        partitions: How many there are.
+    """
 
     node: str
     port: str
     reliability: Literal["reliable", "live"] = "reliable"
+    key: str | None = None
+    partitions: int = 1
 
 
 class SubscriptionPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +141,11 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     batch_items: int = 1
     publish_window: int = 1
 
+    @property
+    def partitions(self) -> int:
+        """How many parts its input is cut into, one for each replica; 1 where replicas compete."""
+        return 1 if self.mode in (InputMode.SOURCE, InputMode.COMPETING) else self.replicas
+
 
 class ChannelPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One channel.
@@ -138,8 +154,8 @@ class ChannelPlan(msgspec.Struct, frozen=True, kw_only=True):
         ref: Its name.
         writer: The task that writes it; one slot per replica.
         slots: Number of writers.
-        bound_items: Unsettled items at most.
-        bound_bytes: Unsettled bytes at most.
+        bound_items: Unsettled items of one partition at most.
+        bound_bytes: Unsettled bytes of one partition at most.
         item_bytes: The largest item on it.
         transport: How it is carried.
         readers: Reader names of its subscriptions.
