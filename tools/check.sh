@@ -64,7 +64,7 @@ lint() {
     step "mypy examples" example_types
     step "layers" lint-imports --no-logo --no-cache
     step "files" python tools/check_files.py
-    step "late imports" python tools/check_imports.py
+    step "imports" python tools/check_imports.py
     step "suppressions" python -m tools.suppressions
 }
 

@@ -1,8 +1,10 @@
-"""Limits imports inside functions to what they are for: optional libraries, where they may load late.
+"""Limits imports: inside functions to optional libraries, and private modules to their own package.
 
 Ruff switches its rule off for whole folders (PLC0415 in `adapters`, `media`, `nodes` and faces with a lazy
 `__getattr__`). This script gives the permission back for optional libraries, and for modules of ours that
-need one as soon as they load. Commands of `cli` may import late whatever they run. Part of `tools/check.sh`.
+need one as soon as they load. Commands of `cli` may import late whatever they run. A module whose name
+begins with an underscore belongs to the package that it is in; other packages use what that one offers. Part
+of `tools/check.sh`.
 """
 
 import ast
@@ -87,6 +89,26 @@ def is_optional(module: str) -> bool:
     return module.partition(".")[0] in OPTIONAL_LIBRARIES
 
 
+def owner_of_private(module: str) -> str | None:
+    """The package that a private module of ours, or a name in one, belongs to; None for anything public."""
+    parts = module.split(".")
+    private = next(
+        (n for n, part in enumerate(parts) if part.startswith("_") and not part.startswith("__")), None
+    )
+    if parts[0] != "videoflow" or private is None or file_of(".".join(parts[: private + 1])) is None:
+        return None
+    return ".".join(parts[:private])
+
+
+def private_findings(path: Path) -> Iterator[str]:
+    """Yields one sentence per import of a module that another package keeps to itself."""
+    here = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for _, line, module in inner_imports(ast.parse(path.read_text(encoding="utf-8"))):
+        owner = owner_of_private(module)
+        if owner is not None and not here.startswith(f"{owner}."):
+            yield f"{path.relative_to(ROOT)}:{line}: {module} is private to {owner}"
+
+
 def findings(path: Path) -> Iterator[str]:
     """Yields one sentence per import inside a function that is not there for an optional library."""
     room = path.relative_to(PACKAGE).parts[0]
@@ -100,10 +122,11 @@ def findings(path: Path) -> Iterator[str]:
 
 def main() -> int:
     """Prints every finding; exit code 1 when there is one."""
-    found = [sentence for path in sorted(PACKAGE.rglob("*.py")) for sentence in findings(path)]
+    paths = sorted(PACKAGE.rglob("*.py"))
+    found = [sentence for path in paths for sentence in (*findings(path), *private_findings(path))]
     for sentence in found:
         print(f"error  {sentence}")
-    print(f"imports inside functions: {len(found)} findings")
+    print(f"late and private imports: {len(found)} findings")
     return 1 if found else 0
 
 

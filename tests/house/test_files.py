@@ -1,4 +1,4 @@
-"""The scripts that look at file lengths, binaries, foreign text and late imports."""
+"""The scripts that look at file lengths, binaries, foreign text, late imports and private modules."""
 
 from pathlib import Path
 
@@ -91,6 +91,29 @@ def test_late_imports_are_for_optional_libraries(
     (package / "nodes" / "heavy.py").write_text("import cv2\n")
     (package / path).write_text(source)
     assert bool(list(check_imports.findings(package / path))) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "is_refused"),
+    [
+        ("nodes/a.py", "from videoflow.worker._link import Link\n", True),
+        ("nodes/b.py", "from videoflow.worker import _link\n", True),
+        ("nodes/c.py", "import videoflow.worker._link\n", True),
+        ("nodes/d.py", "def run():\n    from videoflow.worker._link import Link\n", True),
+        ("worker/e.py", "from videoflow.worker._link import Link\n", False),
+        ("worker/__init__.py", "from videoflow.worker._link import Link\n", False),
+        ("nodes/f.py", "from videoflow.worker import Link\n", False),
+        ("nodes/g.py", "from videoflow.worker import __doc__\n", False),
+    ],
+    ids=["name", "module", "dotted", "late", "own", "own-face", "offered", "dunder"],
+)
+def test_a_private_module_is_imported_by_its_own_package_alone(
+    package: Path, path: str, source: str, is_refused: bool
+) -> None:
+    (package / "worker" / "__init__.py").touch()
+    (package / "worker" / "_link.py").touch()
+    (package / path).write_text(source)
+    assert bool(list(check_imports.private_findings(package / path))) is is_refused
 
 
 def test_the_checkout_is_in_shape() -> None:

@@ -12,7 +12,7 @@ from videoflow.engines._local_worker import WorkerProcess
 from videoflow.errors import NodeFailed
 from videoflow.planner.plan import TaskPlan
 from videoflow.worker import NodeFigures
-from videoflow.worker._link import Broken
+from videoflow.worker.link import Broken
 
 DEATHS_IN_A_ROW = 5
 _LONGEST_BACKOFF_SECONDS = 5.0

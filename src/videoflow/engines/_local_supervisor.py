@@ -21,7 +21,8 @@ from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Death, Replica, gi
 from videoflow.engines._local_worker import WorkerProcess, how_it_died
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import InputMode, Plan
-from videoflow.worker._link import (
+from videoflow.worker.core.actions import InnerFate
+from videoflow.worker.link import (
     Boot,
     Broken,
     Desire,
@@ -35,7 +36,6 @@ from videoflow.worker._link import (
     PlantedFault,
     unpacked,
 )
-from videoflow.worker.core.actions import InnerFate
 
 _LOG = logging.getLogger("videoflow.engines.local")
 _EXIT_SECONDS = 5.0

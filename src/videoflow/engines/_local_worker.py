@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from videoflow.errors import EnvironmentFault
-from videoflow.worker._link import Boot, Link, LinkClosed, Message
-from videoflow.worker._page import Page, make_page
+from videoflow.worker.link import Boot, Link, LinkClosed, Message
+from videoflow.worker.page import Page, make_page
 
 _LOG_LINES = 24
 _LOG_BYTES = 8192

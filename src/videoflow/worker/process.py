@@ -38,10 +38,11 @@ from videoflow.worker import (
     TaskFigures,
     TaskNodes,
     ended_badly,
+    item_limits,
     make_program,
 )
-from videoflow.worker._limits import item_limits
-from videoflow.worker._link import (
+from videoflow.worker.core.actions import InnerFate
+from videoflow.worker.link import (
     Boot,
     Broken,
     Desire,
@@ -56,8 +57,7 @@ from videoflow.worker._link import (
     Opened,
     packed,
 )
-from videoflow.worker._page import Page, SharedFigures
-from videoflow.worker.core.actions import InnerFate
+from videoflow.worker.page import Page, SharedFigures
 
 _BEAT_SECONDS = 0.25
 _LINGER_SECONDS = 0.25

@@ -1,7 +1,8 @@
 """One page of memory that a worker writes and its engine reads, also after the worker has died.
 
 Used by the local engine and by the process that it started. It holds what must not wait for a message:
-how often something moved, and in whose code the worker is. Each word has one writer.
+how often something moved, and in whose code the worker is. It refuses a second writer of a word by its
+shape: the engine reads, the worker writes.
 """
 
 import mmap
