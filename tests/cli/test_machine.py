@@ -148,10 +148,15 @@ def test_a_node_is_shown_in_full_or_refused_with_the_nearest(capfd: Capture) -> 
     shown = command(capfd, "nodes", "Tracker").out
     assert shown.startswith("Tracker(*, activate=0.4")
     assert "lost_seconds: How long" in shown
+    assert "\nreads Detections; makes Detections\n" in shown
     ending = command(capfd, "nodes", "Trakcer")
     assert ending.status == 2
     assert "did you mean 'Tracker'?" in ending.err
-    kinds = {entry["name"]: entry["kind"] for entry in json.loads(command(capfd, "nodes", "--json").out)}
+    listed = {entry["name"]: entry for entry in json.loads(command(capfd, "nodes", "--json").out)}
+    assert listed["Annotator"]["reads"] == ["Frame", "any number of Detections | LineCount | ZoneCount"]
+    assert (listed["LineCounter"]["makes"], listed["VideoSink"]["makes"]) == ("LineCount", "")
+    assert listed["Blur"]["reads"] == [], "nothing is known of a node that is only named"
+    kinds = {name: entry["kind"] for name, entry in listed.items()}
     assert (kinds["VideoSource"], kinds["Tracker"], kinds["VideoSink"]) == (
         "producer",
         "processor",

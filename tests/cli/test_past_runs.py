@@ -13,6 +13,7 @@ from tests.cli.helpers import NEWER, OLDER, command, finished_run, letter, lost_
 from videoflow.backends.runtime import Desired
 from videoflow.engines.run_folder import RunFolder, RunState, claim_outputs
 from videoflow.graph.report import RunReport, Verdict
+from videoflow.graph.spec import FlowSpec
 
 Capture = pytest.CaptureFixture[str]
 
@@ -50,6 +51,28 @@ def test_runs_can_be_limited_and_says_how_many_are_left_out(capfd: Capture) -> N
     assert NEWER in ending.out
     assert OLDER not in ending.out
     assert "1 older run" in ending.err
+
+
+def test_one_run_is_shown_as_it_ended(capfd: Capture) -> None:
+    folder = finished_run(OLDER, Verdict.INCOMPLETE)
+    folder.write_spec(FlowSpec(flow_id="people", folder="/", nodes=(), edges=()))
+    finished_run(NEWER)
+    ending = command(capfd, "runs", OLDER)
+    assert ending.status == 0
+    assert ending.out.startswith("people: incomplete after 7.2 s on local")
+    assert "error VF-UNOBSERVABLE" in ending.out
+    assert command(capfd, "runs", "last").out.startswith("people: complete")
+    assert json.loads(command(capfd, "runs", OLDER, "--json").out)["run_id"] == OLDER
+
+
+def test_a_run_without_a_report_says_what_to_do(capfd: Capture) -> None:
+    RunFolder.create(None, NEWER, engine="threads", flow_id="doors")
+    going_on = command(capfd, "runs", NEWER)
+    lost_run(OLDER)
+    lost = command(capfd, "runs", OLDER)
+    assert (going_on.status, lost.status) == (2, 2)
+    assert "it has not ended" in going_on.err
+    assert "videoflow gc" in lost.err
 
 
 def test_runs_of_another_folder(capfd: Capture, tmp_path: Path) -> None:

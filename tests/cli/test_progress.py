@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from videoflow.cli._logs import Logs
-from videoflow.cli._progress import LiveProgress, NoProgress, PlainProgress, progress_on
+from videoflow.cli._progress import LiveProgress, NoProgress, PlainProgress, Progress, progress_on
 from videoflow.cli._rates import Rates
 from videoflow.graph.running import NodeStatus, RunPhase, RunStatus
 from videoflow.graph.spec import CodeKind, FlowSpec, NodeKind, NodeSpec
@@ -81,6 +82,29 @@ def test_no_rate_and_no_end_are_named_before_they_are_known() -> None:
     assert rates.seconds_left(NodeStatus("camera", 800, expected=795)) == 0
     assert rates.seconds_left(NodeStatus("camera", 30)) is None
     assert rates.rate("nobody") is None
+
+
+@pytest.mark.parametrize("phase", [RunPhase.RUNNING, RunPhase.STOPPING])
+def test_no_end_is_foretold_of_a_source_that_is_to_stop(phase: RunPhase) -> None:
+    (live, drawn), plain = terminal(80), io.StringIO()
+    displays: list[Progress] = [LiveProgress(live, SPEC, "local"), PlainProgress(Console(file=plain), SPEC)]
+    for progress in displays:
+        for second in range(1, 8):
+            progress.show(replace(look(second, 30 * second), state=phase))
+        progress.close()
+    for text in (drawn.getvalue(), plain.getvalue()):
+        assert ("left" in text) == (phase is RunPhase.RUNNING)
+        assert ("stopping" in text) == (phase is RunPhase.STOPPING)
+
+
+def test_a_run_without_a_first_item_says_so() -> None:
+    console, out = terminal(80)
+    progress = LiveProgress(console, SPEC, "local")
+    progress.show(look(1, 0))
+    assert "running, no item yet" in out.getvalue()
+    progress.show(look(2, 1))
+    progress.close()
+    assert "no item yet" not in "\n".join(last_screen(out.getvalue()))
 
 
 @pytest.mark.parametrize("width", [80, 120])

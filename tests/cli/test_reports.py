@@ -1,11 +1,15 @@
 """The account of a run: as tables, as blocks, as JSON, as HTML."""
 
 import json
+import os
+import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from videoflow.cli._outcome import ending_blocks, more_dead_letters
 from videoflow.cli._summary import summary_lines
@@ -22,6 +26,7 @@ from videoflow.graph.report import (
 from videoflow.graph.spec import CodeKind, FlowSpec, NodeKind, NodeSpec
 from videoflow.media import Frame
 
+STARTED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SPEC = FlowSpec(
     flow_id="people",
     folder="/",
@@ -79,10 +84,22 @@ def test_a_dead_letter_is_the_block_of_the_authoring_page() -> None:
 
 
 def test_many_dead_letters_are_counted_and_not_all_shown() -> None:
-    made = report(dead_letters=[letter(n) for n in range(10)])
+    unlike = [replace(letter(n), error=f"ValueError: {n}") for n in range(10)]
+    made = report(dead_letters=unlike)
     assert len(ending_blocks(made, SPEC)) == 3
-    assert more_dead_letters(made).startswith("and 7 more dead letters")
+    assert more_dead_letters(made) == f"and 7 more dead letters: videoflow dead-letters list {made.run_id}"
     assert more_dead_letters(report(dead_letters=[letter(1)])) == ""
+
+
+def test_dead_letters_that_failed_alike_are_one_block() -> None:
+    other = replace(letter(30), error="KeyError: 'x'")
+    made = report(dead_letters=[*(letter(n) for n in range(20)), other])
+    blocks = ending_blocks(made, SPEC)
+    assert len(blocks) == 2
+    assert "put aside as dead letter 0-7f3a, and 19 others that failed alike; 774 of 795" in blocks[0]
+    assert "KeyError" in blocks[1]
+    assert "alike" not in blocks[1]
+    assert more_dead_letters(made) == ""
 
 
 def test_every_bad_ending_has_a_block() -> None:
@@ -139,6 +156,24 @@ def test_outputs_are_shown_with_what_is_really_there(tmp_path: Path) -> None:
     assert "people.mp4, 2.0 KiB" in text
     assert "gone.jsonl (not written)" in text
     assert "rtmp://host/a" in text
+
+
+def test_a_file_of_an_earlier_run_is_not_taken_for_one_of_this(tmp_path: Path) -> None:
+    for name, age in {"old.mp4": 3600, "new.mp4": -1}.items():
+        (tmp_path / name).write_bytes(b"x" * 2048)
+        written = STARTED.timestamp() - age
+        os.utime(tmp_path / name, (written, written))
+    made = report(outputs=["old.mp4", "new.mp4"], started_at=STARTED.isoformat())
+    text = text_of(made, folder=tmp_path)
+    assert "old.mp4 (not written; that of an earlier run, 2.0 KiB, is still there)" in text
+    assert "new.mp4, 2.0 KiB" in text
+
+
+def test_gaps_that_are_alike_share_a_row() -> None:
+    gaps = [GapReport(where=name, what="the task did not end", cause="it ran on") for name in ("a", "b -> c")]
+    text = text_of(report(gaps=[*gaps, GapReport(where="d", what="frames are missing")]))
+    assert re.search(r"^a, b → c +the task did not end +it ran on$", text, re.MULTILINE)
+    assert re.search(r"^d +frames are missing$", text, re.MULTILINE)
 
 
 def test_what_a_source_said_is_not_said_twice() -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from videoflow.backends.outcomes import Known
+from videoflow.cli._console import home_short
 from videoflow.cli._container import Limits, read_limits
 from videoflow.cli._units import show_bytes
 from videoflow.clock import RealClock
@@ -151,7 +152,9 @@ def _state_folder() -> Check:
             "let VIDEOFLOW_HOME name a folder that can be written, or give --run-dir",
         )
     free = os.statvfs(above)
-    return Check("run folders", Finding.GOOD, f"{folder}, {show_bytes(free.f_bavail * free.f_frsize)} free")
+    return Check(
+        "run folders", Finding.GOOD, f"{home_short(folder)}, {show_bytes(free.f_bavail * free.f_frsize)} free"
+    )
 
 
 def _extra(extra: str, modules: dict[str, str]) -> Check:

@@ -5,7 +5,8 @@ the command nor the factory has.
 """
 
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 
 from videoflow.cli._console import columns, results
 from videoflow.cli._flow_options import Takes, split_words
+from videoflow.cli._nearest import meant
 from videoflow.cli._table import Table
 from videoflow.errors import FlowFileError, UsageError
 from videoflow.graph import (
@@ -93,7 +95,8 @@ class FlowFile:
         takes = {each.option: _takes(each.annotation) for each in self.parameters}
         names = {each.option: each.name for each in self.parameters}
         given = split_words(words, takes, RESERVED)
-        return call_factory(self.factory, {names[option]: texts for option, texts in given.items()})
+        with _names_that_were_meant():
+            return call_factory(self.factory, {names[option]: texts for option, texts in given.items()})
 
     def help(self) -> Table:
         """Returns the options of the flow, with type, default and help."""
@@ -128,7 +131,9 @@ def load(target: str) -> FlowFile:
     path, _, name = target.rpartition(":")
     if not path or not name.isidentifier() or Path(target).exists():
         path, name = target, ""
-    factory = find_factory(load_flow_file(path), name or None)
+    with _names_that_were_meant():
+        module = load_flow_file(path)
+    factory = find_factory(module, name or None)
     found = parameters(factory, RESERVED)
     for each in found:
         if each.option.startswith(LATER_PREFIX):
@@ -138,6 +143,18 @@ def load(target: str) -> FlowFile:
                 remedy="choose another name",
             )
     return FlowFile(factory, found)
+
+
+@contextmanager
+def _names_that_were_meant() -> Iterator[None]:
+    """Adds the nearest name to the remedy where a misspelt one made a flow file fail."""
+    try:
+        yield
+    except FlowFileError as error:
+        found = meant(error.__cause__)
+        if found:
+            error.remedy = found
+        raise
 
 
 def show_help(context: typer.Context, target: str) -> None:

@@ -45,4 +45,4 @@ def _answer(requests: int, drain_seconds: float) -> str:
     if requests > 1:
         return "ending without draining"
     limit = show_seconds(drain_seconds)
-    return f"stopping: sources end, the rest drains for at most {limit}; once more ends it at once"
+    return f"stopping: sources end, the rest drains for up to {limit}; again ends it at once"

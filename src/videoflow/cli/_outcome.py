@@ -34,7 +34,7 @@ def ending_blocks(report: RunReport, spec: FlowSpec) -> list[str]:
         and source.node != failed
         and report.verdict not in _GOOD_VERDICTS
     ]
-    blocks += [_dead_letter_block(letter, report, spec) for letter in report.dead_letters[:_MOST_BLOCKS]]
+    blocks += [_dead_letter_block(letters, report, spec) for letters in _alike(report)[:_MOST_BLOCKS]]
     if not blocks and report.verdict not in _GOOD_VERDICTS:
         blocks.append(_gaps_block(report))
     return blocks
@@ -42,8 +42,20 @@ def ending_blocks(report: RunReport, spec: FlowSpec) -> list[str]:
 
 def more_dead_letters(report: RunReport) -> str:
     """Returns a sentence on the dead letters without a block, or ""."""
-    more = len(report.dead_letters) - _MOST_BLOCKS
-    return f"and {plural(more, 'more dead letter')}: videoflow dead-letters list" if more > 0 else ""
+    more = sum(map(len, _alike(report)[_MOST_BLOCKS:]))
+    return (
+        f"and {plural(more, 'more dead letter')}: videoflow dead-letters list {report.run_id}"
+        if more > 0
+        else ""
+    )
+
+
+def _alike(report: RunReport) -> list[list[DeadLetterReport]]:
+    """Returns the dead letters, those together that failed in one node in the same way."""
+    found: dict[tuple[str, str, str], list[DeadLetterReport]] = {}
+    for letter in report.dead_letters:
+        found.setdefault((letter.node, letter.error, letter.where), []).append(letter)
+    return list(found.values())
 
 
 def _failure_block(report: RunReport) -> str:
@@ -84,7 +96,9 @@ def _gaps_block(report: RunReport) -> str:
     )
 
 
-def _dead_letter_block(letter: DeadLetterReport, report: RunReport, spec: FlowSpec) -> str:
+def _dead_letter_block(letters: list[DeadLetterReport], report: RunReport, spec: FlowSpec) -> str:
+    """Returns the block of the first of some dead letters that failed alike."""
+    letter = letters[0]
     origin, _, ordinal = letter.origin.split("/")
     noun = "frame" if letter.source not in ("", origin) else "item"
     when = f" ({letter.event_time:.3f} s)" if letter.event_time is not None else ""
@@ -93,13 +107,14 @@ def _dead_letter_block(letter: DeadLetterReport, report: RunReport, spec: FlowSp
         f"node {letter.node}, {noun} {ordinal} of {letter.source or origin}{when},"
         f" attempt {letter.attempts} of {max(allowed, letter.attempts)}"
     )
+    others = f", and {plural(len(letters) - 1, 'other')} that failed alike" if len(letters) > 1 else ""
     return format_block(
         NodeFailed.code,
         message,
         {
             "cause": letter.error,
             "where": letter.where,
-            "effect": f"put aside as dead letter {letter.label}; {_completed(origin, noun, report)}"
+            "effect": f"put aside as dead letter {letter.label}{others}; {_completed(origin, noun, report)}"
             f"verdict {report.verdict}",
             "remedy": f"videoflow dead-letters show {letter.label}; mend the node and run again",
         },

@@ -15,7 +15,7 @@ from videoflow.cli._console import columns
 from videoflow.cli._rates import Rates
 from videoflow.cli._table import Table
 from videoflow.cli._units import plural, show_call, show_seconds
-from videoflow.graph.running import NodeStatus, RunStatus
+from videoflow.graph.running import NodeStatus, RunPhase, RunStatus
 from videoflow.graph.spec import FlowSpec, NodeKind
 
 _BAR_COLUMNS = 24
@@ -98,18 +98,18 @@ class LiveProgress:
     def _lines(self, status: RunStatus) -> Iterator[Text]:
         width = columns(self._console)
         yield Text.assemble(
-            (self._title, "bold"), "  ", (status.state, "cyan"), f"  {show_seconds(status.seconds)}"
+            (self._title, "bold"), "  ", (_state(status), "cyan"), f"  {show_seconds(status.seconds)}"
         )
         sources = [node for node in status.nodes if node.node in self._sources]
         others = [node for node in status.nodes if node.node not in self._sources]
-        yield from self._source_table(sources).lines(width)
+        yield from self._source_table(sources, ending=status.state == RunPhase.STOPPING).lines(width)
         if others:
             yield from self._node_table(others).lines(width)
 
-    def _source_table(self, nodes: list[NodeStatus]) -> Table:
+    def _source_table(self, nodes: list[NodeStatus], *, ending: bool) -> Table:
         made = Table(("source", "frames", "of", "", "rate", "left"), numbers=("frames", "of", "rate", "left"))
         for node in nodes:
-            left = self._rates.seconds_left(node)
+            left = None if ending else self._rates.seconds_left(node)
             made.add(
                 node.node,
                 str(node.items),
@@ -118,7 +118,7 @@ class LiveProgress:
                 _rate(self._rates.rate(node.node)),
                 "" if left is None else show_seconds(left),
             )
-        return made.without_zeros("of", "")
+        return made.without_zeros("of", "", *(("left",) if ending else ()))
 
     def _node_table(self, nodes: list[NodeStatus]) -> Table:
         made = Table(
@@ -160,8 +160,9 @@ class PlainProgress:
             return
         later = status.seconds >= _LATER_SECONDS
         self._next_seconds = status.seconds + (_LATER_LINE_SECONDS if later else _LINE_SECONDS)
-        parts = [self._words(node) for node in status.nodes]
-        self._console.print(f"{show_seconds(status.seconds):>8}  {'; '.join(parts)}")
+        ending = status.state == RunPhase.STOPPING
+        words = "; ".join(self._words(node, ending=ending) for node in status.nodes)
+        self._console.print(f"{show_seconds(status.seconds):>8}  {'stopping: ' if ending else ''}{words}")
 
     def note(self, text: str, *, style: str = "") -> None:
         """Prints a line."""
@@ -170,9 +171,10 @@ class PlainProgress:
     def close(self) -> None:
         """Has nothing to leave."""
 
-    def _words(self, node: NodeStatus) -> str:
+    def _words(self, node: NodeStatus, *, ending: bool) -> str:
         if node.node in self._sources:
-            rate, left = self._rates.rate(node.node), self._rates.seconds_left(node)
+            rate = self._rates.rate(node.node)
+            left = None if ending else self._rates.seconds_left(node)
             of = "" if node.expected is None else f" of {node.expected}"
             more = [_rate(rate)] if rate is not None else []
             more += [f"{show_seconds(left)} left"] if left is not None else []
@@ -188,6 +190,12 @@ class PlainProgress:
 
 def _sources(spec: FlowSpec) -> frozenset[str]:
     return frozenset(node.name for node in spec.nodes if node.kind == NodeKind.PRODUCER)
+
+
+def _state(status: RunStatus) -> str:
+    """Returns the state of a run; without a first item it looks like one that stands still, so it says so."""
+    waits = status.state == RunPhase.RUNNING and not any(node.items for node in status.nodes)
+    return f"{status.state}, no item yet" if waits else status.state
 
 
 def _rate(rate: float | None) -> str:

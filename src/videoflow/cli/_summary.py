@@ -5,6 +5,7 @@ close, or is unknown, is never left out.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from rich.text import Text
@@ -22,6 +23,7 @@ _VERDICT_STYLES = {
     Verdict.FAILED: "bold red",
 }
 _LEDGER = {True: ("closes", "green"), False: ("does not close", "bold red"), None: ("unknown", "bold yellow")}
+_CLOCK_SECONDS = 1.0  # by so much the clocks of a file system and of a run may differ
 _EDGE_COUNTS = ("announced", "delivered", "skipped", "dropped", "dead\nletters", "abandoned", "in\nflight")
 _NODE_COUNTS = ("items", "outputs", "errors", "dead\nletters", "restarts")
 _NODE_FIGURES = (*_NODE_COUNTS, "p50\nms", "p95\nms", "p99\nms", "busy")
@@ -107,9 +109,12 @@ def _node_cells(node: NodeReport) -> list[str | tuple[str, str]]:
 def _gaps(report: RunReport) -> Table:
     made = Table(("missing or in doubt", "what", "cause"))
     said = {(source.node, f"the source ended as {source.outcome}") for source in report.sources}
+    alike: dict[tuple[str, str], list[str]] = {}
     for gap in report.gaps:
         if (gap.where, gap.what) not in said:  # the table of sources says it
-            made.add((gap.where, "yellow"), gap.what, gap.cause)
+            alike.setdefault((gap.what, gap.cause), []).append(gap.where.replace(" -> ", " → "))
+    for (what, cause), places in alike.items():
+        made.add((", ".join(places), "yellow"), what, cause)
     return made.without_zeros("cause")
 
 
@@ -119,13 +124,13 @@ def _results(report: RunReport, folder: Path) -> Table:
     for name, value in report.values.items():
         made.add("value", f"{name}, {plural(len(value), 'item')}" if isinstance(value, list) else name)
     for output in report.outputs:
-        made.add("output", _output(output, folder))
+        made.add("output", _output(output, folder, report.started_at))
     if report.folder:
         made.add("report", home_short(Path(report.folder) / "report.json"))
     return made
 
 
-def _output(output: str, folder: Path) -> str:
+def _output(output: str, folder: Path, started_at: str) -> str:
     if "://" in output:
         return output
     path = folder / output
@@ -134,4 +139,9 @@ def _output(output: str, folder: Path) -> str:
         return f"{output} (not finished; {output}.part, {show_bytes(begun.stat().st_size)})"
     if not path.exists():
         return f"{output} (not written)"
-    return output if path.is_dir() else f"{output}, {show_bytes(path.stat().st_size)}"
+    if path.is_dir():
+        return output
+    found = path.stat()
+    if started_at and found.st_mtime < datetime.fromisoformat(started_at).timestamp() - _CLOCK_SECONDS:
+        return f"{output} (not written; that of an earlier run, {show_bytes(found.st_size)}, is still there)"
+    return f"{output}, {show_bytes(found.st_size)}"

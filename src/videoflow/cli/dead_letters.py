@@ -32,7 +32,7 @@ def show_group(context: typer.Context) -> None:
 
 
 def list_letters(
-    run: Annotated[str, typer.Argument(help="Run id, part of one, or `last`.")] = "last",
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Run id, part of one, or `last`.")] = "last",
     run_dir: RunDir = None,
     json: Annotated[bool, typer.Option("--json", help="Print the dead letters as JSON.")] = False,
 ) -> None:
@@ -59,7 +59,9 @@ def show_letter(
     run_dir: RunDir = None,
     save: Annotated[
         Path | None,
-        typer.Option(help="Save the frames of the input as PNG in this folder.", show_default=False),
+        typer.Option(
+            metavar="FOLDER", help="Save the frames of the input as PNG in this folder.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Show one dead letter in full: input, error, attempts, trace."""

@@ -19,7 +19,10 @@ def register(app: typer.Typer) -> None:
 def gc(
     run_dir: RunDir = None,
     older_than: Annotated[
-        str, typer.Option(help='Also remove ended runs that are older, such as "7 d".', show_default=False)
+        str,
+        typer.Option(
+            metavar="AGE", help='Also remove ended runs that are older, such as "7 d".', show_default=False
+        ),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
 ) -> None:

@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write it; made when absent.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where to write it; made when absent.")
+    ] = Path(),
 ) -> None:
     """Write a flow to start from, flow.py; an existing file is never overwritten."""
     path = folder / _NAME

@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
 
 def stop(
     run: Annotated[
-        str, typer.Argument(help="Run id, part of one, or `last`; may be left out when only one runs.")
+        str,
+        typer.Argument(
+            metavar="RUN", help="Run id, part of one, or `last`; may be left out when only one runs."
+        ),
     ] = "",
     run_dir: RunDir = None,
 ) -> None:
