@@ -1,11 +1,13 @@
 """The names of the node library: all are there, and those that come later are refused by name."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
 import videoflow as vf
 from videoflow import nodes
+from videoflow.testing import drive
 
 LATER = {
     "Cameras": (["rtsp://a"],),
@@ -60,3 +62,18 @@ def test_each_node_is_documented_with_its_arguments(name: str) -> None:
         if parameter.kind is not parameter.VAR_KEYWORD:
             assert f"    {parameter.name}: " in described, parameter.name
     assert ">>>" in described or name in LATER
+
+
+def test_nodes_that_read_one_type_refuse_another_with_the_wiring_that_is_right(tmp_path: Path) -> None:
+    makers: list[vf.Node] = [
+        nodes.Annotator(),
+        nodes.Detector(),
+        nodes.LineCounter((0, 0, 9, 0)),
+        nodes.Tracker(),
+        nodes.VideoSink(tmp_path / "a.mp4"),
+    ]
+    for node in makers:
+        with pytest.raises(
+            TypeError, match=rf"{type(node).__name__} reads (Frame|Detections), not str: wire it"
+        ):
+            drive(node, ["a word"])

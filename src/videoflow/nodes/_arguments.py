@@ -1,4 +1,4 @@
-"""Checks of node arguments, with the words that a user needs; used in `__init__`."""
+"""Checks of the arguments and the inputs of nodes, with the words that a user needs."""
 
 from videoflow.errors import ArgumentInvalid, NotYet
 
@@ -39,3 +39,19 @@ def refuse_later(used: bool, owner: str, name: str, value: object, meanwhile: st
         raise NotYet(
             f"{owner}: {name}={value!r} is not built yet", effect="nothing was started", remedy=meanwhile
         )
+
+
+def require_input(value: object, wanted: type, owner: str, remedy: str) -> None:
+    """Refuses an input of another type than the one that a node reads, as a flow wired otherwise brings it.
+
+    Args:
+        value: The input.
+        wanted: Its type.
+        owner: Class of the node.
+        remedy: What to wire instead.
+
+    Raises:
+        TypeError: It is of another type.
+    """
+    if not isinstance(value, wanted):
+        raise TypeError(f"{owner} reads {wanted.__name__}, not {type(value).__name__}: {remedy}")

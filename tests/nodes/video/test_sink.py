@@ -202,7 +202,7 @@ def test_what_is_no_frame_is_put_aside(tmp_path: Path) -> None:
     scene = SyntheticScene(frames=2, size=(64, 48))
     report = vf.Flow([VideoSink(tmp_path / "a.mp4")(no_frame(scene))], name="sizes").run()
     assert [letter.error for letter in report.dead_letters] == [
-        "TypeError: VideoSink writes frames, not int"
+        "TypeError: VideoSink reads Frame, not int: wire it to a node that makes frames, such as an Annotator"
     ] * 2
 
 

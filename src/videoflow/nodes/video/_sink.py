@@ -7,7 +7,7 @@ from videoflow import faults
 from videoflow.errors import FlowError, LibraryMissing, OutputUnwritable
 from videoflow.graph import Consumer, Context, Disposition, NodeOptions, flow_folder
 from videoflow.media import Frame
-from videoflow.nodes._arguments import refuse_later, require
+from videoflow.nodes._arguments import refuse_later, require, require_input
 
 if TYPE_CHECKING:
     from videoflow.media.encoding import VideoWriter, WriteSummary
@@ -113,8 +113,7 @@ class VideoSink(Consumer):
             ValueError: It has another size than the first, or an earlier time than the last.
             OutputUnwritable: The file cannot be written.
         """
-        if not isinstance(frame, Frame):
-            raise TypeError(f"VideoSink writes frames, not {type(frame).__name__}")
+        require_input(frame, Frame, "VideoSink", "wire it to a node that makes frames, such as an Annotator")
         writer = self._opened()
         if not self._begun:
             self._remove_earlier()

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from videoflow.errors import LibraryMissing
 from videoflow.graph import Context, NodeOptions, Processor
 from videoflow.media import Detections, Frame, LineCount, ZoneCount
+from videoflow.nodes._arguments import require_input
 from videoflow.nodes.vision._crossing import Marks
 
 if TYPE_CHECKING:
@@ -63,7 +64,12 @@ class Annotator(Processor):
         self._drawing = _drawing
 
     def process(self, frame: Frame, *layers: Layer | None, ctx: Context) -> Frame:
-        """Returns the frame with everything drawn; an input that is None is left out."""
+        """Returns the frame with everything drawn; an input that is None is left out.
+
+        Raises:
+            TypeError: The first input is no frame, or another is nothing that can be drawn.
+        """
+        require_input(frame, Frame, "Annotator", "wire it to the frames first, then to what is drawn on them")
         found = [layer for layer in layers if isinstance(layer, Detections)]
         counts = [layer for layer in layers if isinstance(layer, LineCount | ZoneCount)]
         for layer in layers:

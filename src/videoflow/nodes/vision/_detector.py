@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from videoflow.errors import LibraryMissing
 from videoflow.graph import NodeOptions, Processor
 from videoflow.media import Detections, Frame
-from videoflow.nodes._arguments import require
+from videoflow.nodes._arguments import require, require_input
 from videoflow.nodes.vision._models import known_classes, wanted_ids
 
 if TYPE_CHECKING:
@@ -92,11 +92,17 @@ class Detector(Processor):
         return self.process_batch([(frame,)])[0]
 
     def process_batch(self, inputs: Sequence[tuple[Frame]]) -> list[Detections]:
-        """Returns the objects of each frame, in order; the frames may differ in size."""
+        """Returns the objects of each frame, in order; the frames may differ in size.
+
+        Raises:
+            TypeError: An input is no `Frame`.
+        """
         session = self._session
         if session is None:
             raise RuntimeError("Detector.process was called before open")
         frames = [frame for (frame,) in inputs]
+        for frame in frames:
+            require_input(frame, Frame, "Detector", "wire it to a source of frames")
         pictures = [(frame.image, frame.pixel_format) for frame in frames]
         found = session.detect(pictures, self._wanted, self._min_confidence, self._nms_iou)
         return [

@@ -5,7 +5,7 @@ from typing import Unpack
 
 from videoflow.graph import Context, NodeOptions, Out, Processor
 from videoflow.media import Detections, Event, LineCount
-from videoflow.nodes._arguments import require
+from videoflow.nodes._arguments import require, require_input
 from videoflow.nodes.vision._crossing import Anchor, Line, Marks, count, start
 
 MAX_EVENTS = 64
@@ -55,8 +55,10 @@ class LineCounter(Processor):
         """Yields the count after this frame, then its crossings.
 
         Raises:
+            TypeError: The input is no `Detections`.
             ValueError: Boxes without tracks, or a frame without a time.
         """
+        require_input(detections, Detections, "LineCounter", "wire it to a Tracker")
         if ctx.time_seconds is None or ctx.ordinal is None:
             raise ValueError("LineCounter needs the time of each frame; the source gave none")
         if (detections.track_id < 0).any():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 from videoflow.errors import LibraryMissing
 from videoflow.graph import Context, NodeOptions, Processor
 from videoflow.media import Detections
-from videoflow.nodes._arguments import require
+from videoflow.nodes._arguments import require, require_input
 from videoflow.nodes.vision._bytetrack import Seen, Settings, Tracks, follow
 
 if TYPE_CHECKING:
@@ -69,7 +69,12 @@ class Tracker(Processor):
         self._assign = linear_sum_assignment
 
     def process(self, detections: Detections, ctx: Context) -> Detections:
-        """Returns the boxes that belong to confirmed tracks, with their numbers."""
+        """Returns the boxes that belong to confirmed tracks, with their numbers.
+
+        Raises:
+            TypeError: The input is no `Detections`.
+        """
+        require_input(detections, Detections, "Tracker", "wire it to a Detector")
         if self._assign is None:
             raise RuntimeError("Tracker.process was called before open")
         source = detections.source or ctx.source
