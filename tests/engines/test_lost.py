@@ -6,8 +6,7 @@ from pathlib import Path
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import RealClock, Waitable
-from videoflow.engines._lost import lost_report
-from videoflow.engines.run_folder import RunFolder
+from videoflow.engines.run_folder import RunFolder, lost_report
 from videoflow.graph.report import Verdict
 
 

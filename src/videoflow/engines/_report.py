@@ -108,13 +108,28 @@ def make_report(facts: RunFacts) -> RunReport:
         edges=facts.edges,
         nodes=[_node(facts, node) for node in facts.plan.spec.nodes],
         gaps=gaps,
-        dead_letters=[_letter(letter) for letter in letters],
+        dead_letters=[letter_report(letter) for letter in letters],
         values=_values(facts),
         outputs=[path for node in facts.plan.spec.nodes for path in node.traits.outputs],
         failure=None if failure is None else _failure(failure, facts.edges),
         started_at=iso_time(facts.began_wall),
         seconds=facts.seconds,
         folder=facts.folder,
+    )
+
+
+def letter_report(letter: DeadLetter) -> DeadLetterReport:
+    """Returns a dead letter as the report shows it."""
+    node, epoch, ordinal = letter.origin
+    return DeadLetterReport(
+        label=letter.label,
+        node=letter.node,
+        error=letter.error,
+        attempts=letter.attempts,
+        origin=f"{node}/{epoch}/{ordinal}",
+        event_time=letter.event_time,
+        source=letter.source,
+        where=letter.where,
     )
 
 
@@ -222,20 +237,6 @@ def _node(facts: RunFacts, node: NodeSpec) -> NodeReport:
         p95_seconds=figures.quantile(0.95),
         p99_seconds=figures.quantile(0.99),
         busy_share=None if busy is None else min(1.0, busy),
-    )
-
-
-def _letter(letter: DeadLetter) -> DeadLetterReport:
-    node, epoch, ordinal = letter.origin
-    return DeadLetterReport(
-        label=letter.label,
-        node=letter.node,
-        error=letter.error,
-        attempts=letter.attempts,
-        origin=f"{node}/{epoch}/{ordinal}",
-        event_time=letter.event_time,
-        source=letter.source,
-        where=letter.where,
     )
 
 

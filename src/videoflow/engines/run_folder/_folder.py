@@ -1,43 +1,22 @@
-"""The folder of one run: its documents, who supervises it, and whether that process still lives.
+"""One run folder: its documents, who supervises the run, and whether that process still lives.
 
-Used by the engines, which make it, and by the command line, which lists, stops and cleans. It refuses a
-place that cannot be written, before anything starts.
+Used by engines, which make it, and through the face of this package. It refuses a place that cannot be
+written, before anything starts.
 """
 
 import os
 import shutil
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
-from videoflow.clock import RealClock
-from videoflow.engines._home import home_folder, runs_folder
-from videoflow.engines._lost import lost_report
-from videoflow.engines._outputs import OutputClaims, claim_outputs, outputs_of, require_writable, sweep_claims
+from videoflow.engines._home import runs_folder
 from videoflow.engines._process import ProcessIdentity, is_alive, this_process
-from videoflow.errors import OutputUnwritable, UsageError
+from videoflow.errors import OutputUnwritable
 from videoflow.graph.report import RunReport
 from videoflow.graph.spec import FlowSpec
 from videoflow.planner.plan import Plan
-
-__all__ = [
-    "OutputClaims",
-    "RunFolder",
-    "RunState",
-    "Supervisor",
-    "bury_lost_run",
-    "claim_outputs",
-    "find_run",
-    "home_folder",
-    "list_runs",
-    "outputs_of",
-    "require_writable",
-    "runs_folder",
-    "sweep_claims",
-    "write_atomically",
-]
 
 
 class RunState(StrEnum):
@@ -197,67 +176,6 @@ class RunFolder:
     def remove(self) -> None:
         """Removes the folder and everything in it; one that is gone already is fine."""
         shutil.rmtree(self.path, ignore_errors=True)
-
-
-def list_runs(root: Path | None = None) -> list[RunFolder]:
-    """Returns the runs of a folder (None: the default one), newest first; none where it does not exist."""
-    return sorted(_run_folders(runs_folder(root)), key=lambda folder: folder.run_id, reverse=True)
-
-
-def _run_folders(root: Path) -> Iterator[RunFolder]:
-    if not root.is_dir():
-        return
-    for path in root.iterdir():
-        folder = RunFolder(path)
-        if folder.supervisor_path.exists() or folder.report_path.exists():
-            yield folder
-
-
-def find_run(text: str, root: Path | None = None) -> RunFolder:
-    """Returns the run that a person means: its id, the beginning or the end of it, or `last`.
-
-    Raises:
-        UsageError: No run, or more than one, is meant.
-    """
-    runs = list_runs(root)
-    if text == "last" and runs:
-        return runs[0]
-    wanted = text.upper()
-    found = [run for run in runs if run.run_id.upper() == wanted] or [
-        run for run in runs if wanted and run.run_id.upper().startswith(wanted)
-    ]
-    found = found or [run for run in runs if wanted and run.run_id.upper().endswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(run.run_id for run in found[:5])
-        raise UsageError(f"{text!r} names {len(found)} runs", cause=listed, remedy="give more of the id")
-    raise UsageError(
-        f"there is no run {text!r}",
-        cause=f"{len(runs)} run{'s' if len(runs) != 1 else ''} in {runs_folder(root)}",
-        remedy="see `videoflow runs`; a run made with --run-dir is found with the same option",
-    )
-
-
-def bury_lost_run(folder: RunFolder) -> RunReport:
-    """Writes the report of a run whose supervisor died, and removes half-written files.
-
-    Raises:
-        OutputUnwritable: The folder cannot be written.
-    """
-    report = lost_report(folder, RealClock())
-    try:
-        for part in folder.path.glob(".*.tmp"):
-            part.unlink(missing_ok=True)
-        write_atomically(folder.report_path, report.to_json())
-    except OSError as error:
-        raise OutputUnwritable(
-            f"run {folder.run_id} cannot be marked as failed",
-            cause=error.strerror or str(error),
-            where=str(folder.path),
-            remedy="run `videoflow gc` as the user who started the run",
-        ) from error
-    return report
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -3,31 +3,43 @@
 Used by `videoflow gc`. It refuses to make up figures: what the supervisor alone knew is listed as unknown.
 """
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import DeadLetter, FlowRuntime
-from videoflow.clock import Clock
-from videoflow.errors import FlowError
-from videoflow.graph.report import (
-    DeadLetterReport,
-    FailureReport,
-    GapReport,
-    RunReport,
-    Verdict,
-)
+from videoflow.clock import Clock, RealClock
+from videoflow.engines._report import letter_report
+from videoflow.engines.run_folder._folder import RunFolder, write_atomically
+from videoflow.errors import FlowError, OutputUnwritable, RunFailed
+from videoflow.graph.report import FailureReport, GapReport, RunReport, Verdict
 from videoflow.graph.spec import NodeKind
-
-if TYPE_CHECKING:
-    from videoflow.engines.run_folder import RunFolder
 
 _CALL_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
 
-def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
+def bury_lost_run(folder: RunFolder) -> RunReport:
+    """Writes the report of a run whose supervisor died, and removes half-written files.
+
+    Raises:
+        OutputUnwritable: The folder cannot be written.
+    """
+    report = lost_report(folder, RealClock())
+    try:
+        for part in folder.path.glob(".*.tmp"):
+            part.unlink(missing_ok=True)
+        write_atomically(folder.report_path, report.to_json())
+    except OSError as error:
+        raise OutputUnwritable(
+            f"run {folder.run_id} cannot be marked as failed",
+            cause=error.strerror or str(error),
+            where=str(folder.path),
+            remedy="run `videoflow gc` as the user who started the run",
+        ) from error
+    return report
+
+
+def lost_report(folder: RunFolder, clock: Clock) -> RunReport:
     """Returns the report of a lost run, and records its end in the run's store where there is one."""
     supervisor = folder.supervisor()
     process = f"process {supervisor.process.pid}" if supervisor else "the process that ran it"
@@ -49,24 +61,12 @@ def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
         flow_id=spec.flow_id if spec else (supervisor.flow_id if supervisor else ""),
         engine=supervisor.engine if supervisor else "",
         verdict=Verdict.FAILED,
-        exit_status=4,
+        exit_status=RunFailed.exit_status,
         gaps=gaps,
-        dead_letters=[
-            DeadLetterReport(
-                label=letter.label,
-                node=letter.node,
-                error=letter.error,
-                attempts=letter.attempts,
-                origin="/".join(map(str, letter.origin)),
-                event_time=letter.event_time,
-                source=letter.source,
-                where=letter.where,
-            )
-            for letter in letters
-        ],
+        dead_letters=[letter_report(letter) for letter in letters],
         outputs=[output for node in (spec.nodes if spec else ()) for output in node.traits.outputs],
         failure=FailureReport(
-            code="VF-RUN-FAILED",
+            code=RunFailed.code,
             message="supervisor lost",
             cause=f"{process} ended without a report",
             effect="its workers ended with it; outputs hold what was written until then",
@@ -77,7 +77,7 @@ def lost_report(folder: "RunFolder", clock: Clock) -> RunReport:
     )
 
 
-def _dead_letters(folder: "RunFolder", clock: Clock) -> list[DeadLetter]:
+def _dead_letters(folder: RunFolder, clock: Clock) -> list[DeadLetter]:
     """Reads the dead letters and marks the run as ended; the last to close the store folds its log."""
     if not folder.store_path.exists():
         return []
@@ -95,7 +95,7 @@ def _dead_letters(folder: "RunFolder", clock: Clock) -> list[DeadLetter]:
     return letters
 
 
-def _fold(folder: "RunFolder", clock: Clock) -> None:
+def _fold(folder: RunFolder, clock: Clock) -> None:
     """Folds the write-ahead log once the workers, which the kernel is still ending, have let go of it."""
     deadline = clock.monotonic() + _CALL_SECONDS
     while any(folder.path.glob(f"{folder.store_path.name}-*")) and clock.monotonic() < deadline:
