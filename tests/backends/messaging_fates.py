@@ -13,6 +13,7 @@ from tests.backends.messaging_harness import (
     ordinals,
     reliable,
     skip,
+    value,
 )
 from videoflow.backends.capabilities import Profile
 from videoflow.backends.coverage import Cause, Origin
@@ -121,6 +122,28 @@ class LiveSuite:
         assert harness.channel_status(channel).items == 5
         harness.settle(*taken[1:])
         assert harness.channel_status(channel).items == 1
+
+    def test_a_reader_starts_behind_what_it_settled_and_not_behind_what_was_dropped(
+        self, harness: Harness
+    ) -> None:
+        """A reader that took a tombstone for settled would say nothing of it further down."""
+        now = exclusive("now")
+        channel = harness.provision(live(now), profile=Profile.LIVE_LATEST)
+        harness.backend("reader").acquire(now, 1, deadline=harness.soon())
+        harness.accepted(data(channel, 0))
+        harness.settle(*harness.receive(now, 1, after={0: -1}))
+        harness.accepted(data(channel, 1), data(channel, 2), data(channel, 3))
+        harness.kill("reader")
+        acquired = value(harness.backend("next").acquire(now, 2, deadline=harness.soon()))
+        settled = [i for record in acquired.settled for _, _, found in record.ordinals for i in found]
+        assert settled == [(0, 0)]
+        dropped, kept = harness.receive(now, 2, "next", after=acquired.settled_floors)
+        assert (dropped.envelope.intervals, kept.envelope.origin.ordinal) == (((1, 2),), 3)
+        harness.settle(dropped, kept, owner="next")
+        harness.kill("next")
+        acquired = value(harness.backend("last").acquire(now, 3, deadline=harness.soon()))
+        settled = [i for record in acquired.settled for _, _, found in record.ordinals for i in found]
+        assert sorted(n for low, high in settled for n in range(low, high + 1)) == [0, 1, 2, 3]
 
     def test_an_ordered_live_reader_keeps_its_order(self, harness: Harness) -> None:
         now = exclusive("now")

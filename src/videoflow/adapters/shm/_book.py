@@ -22,6 +22,7 @@ class Book:
         self._layout = layout
         self._announced: dict[int, Coverage] = {}
         self._settled: dict[int, Coverage] = {}
+        self._by_readers: dict[int, Coverage] = {}
         self._last: dict[Peer, Entry] = {}
         self._told: dict[tuple[int, str, int], int] = {}
 
@@ -31,6 +32,7 @@ class Book:
             for slot, place in enumerate(task.replicas):
                 for entry in self._taken(place.journal, self._log.words[place.commit]):
                     fold(self._settled, entry.rows)
+                    fold(self._by_readers, entry.rows)
                     self._last[number, slot] = entry
         for channel in self._layout.channels:
             for ring in channel.rings:
@@ -51,8 +53,8 @@ class Book:
         return closed_only(self._announced.get(channel, Coverage()))
 
     def cursors(self, subscription: int) -> list[OriginRecord]:
-        """Returns what is settled of a subscription, whatever its fate."""
-        return closed_only(self._settled.get(subscription, Coverage()))
+        """Returns what the readers of a subscription settled, whatever its fate: no tombstone that waits."""
+        return closed_only(self._by_readers.get(subscription, Coverage()))
 
     def dropped(self, subscription: int) -> int:
         """Returns how many items of a subscription were evicted or expired."""

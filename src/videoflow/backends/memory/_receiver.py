@@ -181,7 +181,7 @@ class MemoryReceiver(Owned, Receiver):
             found.tell(channel.sealed)
             found.notify()
             floors = found.floors(channel.last())
-            return known(Acquired(floors, tuple(found.settled.records())), now)
+            return known(Acquired(floors, tuple(found.settled_by_reader().records())), now)
 
     def _subscription(self, name: SubscriptionId) -> tuple[Channel, Subscription]:
         last, removals = self._last_subscription, self._broker.removals

@@ -33,6 +33,15 @@ class Room(Protocol):
         ...
 
 
+def _close(coverage: Coverage, cell: Cell, fate: Fate) -> None:
+    envelope, ordinals = cell.entry.envelope, cell.ordinals
+    intervals = envelope.intervals if ordinals is None else ordinals.intervals()
+    if intervals:
+        coverage.close_intervals(envelope.origin.node, envelope.origin.epoch, intervals, fate)
+    else:
+        coverage.close(envelope.origin, envelope.path, fate)
+
+
 class Subscription:
     """What one logical reader has not settled. Every call is made under the broker's lock.
 
@@ -48,6 +57,7 @@ class Subscription:
         self.cells: dict[Position, Cell] = {}
         self.leased: dict[Position, Cell] = {}
         self.settled = Coverage()
+        self._taken = Coverage()
         self.owner: str | None = None
         self.epoch = -1
         self.evicted = 0
@@ -279,14 +289,17 @@ class Subscription:
         if self.live is None:
             self._room.unblock(cell.entry)
         if cell.tombstone is not None:
+            _close(self._taken, cell, buried_fate(cell.tombstone))
             return
-        envelope = cell.entry.envelope
-        if fate is not None and envelope.intervals:
-            origin = envelope.origin
-            self.settled.close_intervals(origin.node, origin.epoch, envelope.intervals, fate)
-        elif fate is not None:
-            self.settled.close(envelope.origin, envelope.path, fate)
+        if fate is not None:
+            _close(self.settled, cell, fate)
+            if self.live is not None:
+                _close(self._taken, cell, fate)
         self._room.unhold(cell.entry)
+
+    def settled_by_reader(self) -> Coverage:
+        """Returns what the reader itself settled: no tombstone that still waits for it."""
+        return self.settled if self.live is None else self._taken
 
     def settled_by(self, position: Position) -> tuple[int, int] | None:
         """Returns (transport count, generation) of the lease that settled a position, if not the first."""

@@ -75,7 +75,8 @@ class Acquired(msgspec.Struct, frozen=True):
 
     Attributes:
         settled_floors: Writer slot → greatest sequence up to which all is settled, -1 for none.
-        settled: The settled coverage, with which a reader starts its cursors.
+        settled: What the reader settled, with which it starts its cursors; not what was evicted or expired
+            and waits for it as a tombstone.
     """
 
     settled_floors: Mapping[int, int]
