@@ -12,7 +12,7 @@ from typing import Any
 from videoflow.backends.coverage import Coverage, Fate, FateKind
 from videoflow.backends.messaging import Acquired, Delivery, DeliveryToken, Envelope, Kind, SubscriptionId
 from videoflow.backends.outcomes import Accepted, Durability, SettleConfirmed
-from videoflow.backends.runtime import CommitOutcome, Committed, OutboxEntry, SourcePosition
+from videoflow.backends.runtime import Aside, CommitOutcome, Committed, OutboxEntry, SourcePosition
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import channel_id, make_program, subscription_id
 from videoflow.worker.core import Start, actions, make_core
@@ -72,7 +72,9 @@ class Replica:
         self.task = task
         self.program = make_program(bench.plan, task, RUN)
         self.channels = tuple(channel_id(ref, "flow", RUN) for ref in self.program.channels)
-        self.subscriptions = [subscription_id(plan, "flow", RUN) for _, plan in self.program.subscriptions]
+        self.subscriptions = [
+            subscription_id(plan, "flow", RUN, slot) for _, plan in self.program.subscriptions
+        ]
         self.kind: Kind | None = None
         self.deaths = 0
         self.start()
@@ -85,7 +87,10 @@ class Replica:
             Acquired(reading.floors(), tuple(reading.coverage.records())) if exclusive else None
             for reading in (self.bench.readings[s] for s in self.subscriptions)
         )
-        start = Start(self.program, self.channels, self.slot, self.deaths + 1, committed, acquired)
+        asides = tuple(a for a in self.bench.asides if self.deaths and a.node in self.task.nodes)
+        start = Start(
+            self.program, self.channels, self.slot, self.deaths + 1, committed, acquired, asides=asides
+        )
         self.steps = make_core(start).run()
         self.buffer: list[Any] = []
         written = self.bench.written.setdefault(self.task.name, [])
@@ -148,6 +153,7 @@ class Bench:
         self.deaths = deaths
         self.committed: dict[tuple[str, int], Committed] = {}
         self.started: dict[tuple[str, str], set[int]] = {}
+        self.asides: list[Aside] = []
         self.outbox: dict[bytes, actions.Publication] = {}
         self.given = 0
         self.written: dict[str, list[Any]] = {}
@@ -161,7 +167,7 @@ class Bench:
         for task in plan.tasks:
             for given in task.inputs:
                 for subscription in given.subscriptions:
-                    name = subscription_id(subscription, "flow", RUN)
+                    name = subscription_id(subscription, "flow", RUN, 0)
                     self.readings[name] = Reading(self.logs[name.channel])
         self.replicas = [Replica(self, task, slot) for task in plan.tasks for slot in range(task.replicas)]
         self.calls: list[tuple[str, actions.Element]] = []
@@ -191,8 +197,10 @@ class Bench:
                 return tuple(None if m is None else self._value(m) for m in members)
             case actions.Call(node=node, element=element):
                 self.calls.append((node, element))
-                replica.buffer.append(element.values[0])
-                return self._call(node, element)
+                answer = self._call(node, element)
+                if isinstance(answer, actions.Returned):
+                    replica.buffer.append(element.values[0])
+                return answer
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
@@ -215,15 +223,19 @@ class Bench:
             case actions.Republish(pending=pending):
                 return [self._append(replica, self.outbox[key]) for key in pending]
             case actions.Attempts(node=node, input_id=input_id):
+                if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
+                    return actions.PUT_ASIDE
                 return len(self.started.get((node, input_id), ()))
             case actions.RecordStarted(node=node, input_id=input_id):
                 self._start(replica, node, input_id)
             case actions.Commit():
                 self.commits += 1
                 return self._commit(replica, action)
-            case actions.PutAside():
+            case actions.PutAside(node=node, element=element):
                 self.put_aside.append(action)
-                return "record"
+                record_id = f"{node} {element.input_id}"
+                self.asides.append(Aside(record_id, node, element.origin, element.path))
+                return record_id
             case actions.FailRun(failure=failure):
                 self.failed = self.plan.task_of(failure.node).name
             case actions.Terminate(kind=kind):

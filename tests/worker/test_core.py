@@ -151,7 +151,7 @@ def test_a_poisoned_input_is_put_aside_and_its_neighbours_are_not(seed: int) -> 
     assert [(a.node, a.element.origin.ordinal) for a in bench.put_aside] == [("work", 7)]
     settled = next(r.settled for s, r in bench.readings.items() if s.reader.startswith("work"))
     assert [how for how in settled.values() if how != Completed(CompletedReason.DELIVERED)] == [
-        Terminal("record")
+        Terminal(bench.asides[0].record_id)
     ]
 
 
@@ -261,6 +261,34 @@ def test_a_killer_is_put_aside_within_its_budget_and_its_neighbours_are_not(seed
     assert (aside.node, aside.element.origin.ordinal, aside.attempts) == ("second", 11, 3)
     deaths = next(replica.deaths for replica in bench.replicas if replica.task.name == "first")
     assert deaths == 4, "the first death leaves no record, then one for each attempt of the budget"
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("traits", [{}, {"stateful": True}, {"checkpoints": True, "holds_items": 5}])
+def test_what_was_put_aside_is_settled_as_that_whatever_dies(seed: int, traits: dict[str, Any]) -> None:
+    tried: set[int] = set()
+
+    def refuses_once(element: Element) -> Sequence[tuple[str, Any, str | None]]:
+        """Would take at a second attempt what was put aside at the first: what stands is the letter."""
+        (number, _) = element.values
+        if number % 3 == 0 and number not in tried:
+            tried.add(number)
+            raise ValueError(str(number))
+        return nothing(element)
+
+    often = {"retries": 50}
+    graph = Graph()
+    graph.source("source")
+    graph.step("work", "source", options={"replicas": 2, **often})
+    graph.sink("meet", "work", "source", options=often, traits=traits)
+    bench = run(graph, {"work": keep, "meet": refuses_once}, seed, deaths=0.03)
+    letters = {aside.origin[2] for aside in bench.asides}
+    for name, reading in bench.readings.items():
+        if not name.reader.startswith("meet"):
+            continue
+        settled = {reading.log.envelopes[at].origin.ordinal: how for at, how in reading.settled.items()}
+        terminal = {ordinal for ordinal, how in settled.items() if isinstance(how, Terminal)}
+        assert terminal == letters, name
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -34,6 +34,7 @@ from videoflow.backends.payload import PayloadStore
 from videoflow.backends.runtime import CommitOutcome, Desired, FlowRuntime, OutboxEntry, TaskCommit
 from videoflow.clock import Clock
 from videoflow.errors import UnobservableState
+from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._names import channel_id, subscription_id
@@ -103,7 +104,7 @@ class Shell:
         self._task = program.task.name
         self._channels = tuple(channel_id(ref, job.flow_id, program.run_id) for ref in program.channels)
         self._subscriptions = tuple(
-            subscription_id(plan, job.flow_id, program.run_id) for _, plan in program.subscriptions
+            subscription_id(plan, job.flow_id, program.run_id, job.slot) for _, plan in program.subscriptions
         )
         self._reported: list[a.Progress] | None = None
         self._control_seen = -1
@@ -142,7 +143,7 @@ class Shell:
         finally:
             self.close()
 
-    def perform(self, action: a.Action) -> Any:
+    def perform(self, action: a.Action) -> a.Answer:
         """Performs one action of the core and returns its answer; what would block is safe to repeat.
 
         Raises:
@@ -151,7 +152,8 @@ class Shell:
         """
         if self._control.quit:
             raise Quit
-        return self._perform[type(action)](action)
+        answer: a.Answer = self._perform[type(action)](action)
+        return answer
 
     # Starting and ending ----------------------------------------------------------------------
 
@@ -172,7 +174,10 @@ class Shell:
         abandoned = job.abandon
         if not abandoned:
             abandoned = not self._opened()
-        start = Start(job.program, self._channels, job.slot, self._epoch, committed, acquired, abandoned)
+        asides = self._runtime.asides(self._task, deadline=deadline) if job.restarted else ()
+        start = Start(
+            job.program, self._channels, job.slot, self._epoch, committed, acquired, abandoned, asides
+        )
         return make_core(start)
 
     def _opened(self) -> bool:
@@ -402,6 +407,9 @@ class Shell:
         return self._runtime.put_dead_letter(letter, deadline=self._deadline())
 
     def _attempts(self, action: a.Attempts) -> int:
+        record_id = hash_id(self._job.program.run_id, action.node, action.input_id)
+        if self._runtime.is_aside(self._task, record_id, deadline=self._deadline()):
+            return a.PUT_ASIDE  # that stands, whatever another attempt would bring
         return len(self._runtime.attempts(action.node, action.input_id, deadline=self._deadline()))
 
     def _record_started(self, action: a.RecordStarted) -> None:

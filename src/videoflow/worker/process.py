@@ -251,6 +251,7 @@ def main(arguments: Sequence[str]) -> None:
     for descriptor in (control, lifeline):
         os.set_inheritable(descriptor, False)
     die_with(lifeline)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a death like any other, not an exception in the node
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # the engine asks where a stalled run stands
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -7,6 +7,7 @@ records facts and answers questions; it decides no policy.
 
 from videoflow.backends.runtime._flow import FlowRuntime
 from videoflow.backends.runtime._records import (
+    Aside,
     CommitOutcome,
     Committed,
     DeadLetter,
@@ -20,6 +21,7 @@ from videoflow.backends.runtime._store import ABSENT, Change, RuntimeStore, Stor
 
 __all__ = [
     "ABSENT",
+    "Aside",
     "Change",
     "CommitOutcome",
     "Committed",

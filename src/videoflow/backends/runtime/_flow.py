@@ -6,6 +6,7 @@ import msgspec
 
 from videoflow.backends.outcomes import Known, Observation, Unknown
 from videoflow.backends.runtime._records import (
+    Aside,
     CommitOutcome,
     Committed,
     DeadLetter,
@@ -163,11 +164,25 @@ class FlowRuntime:
 
     def put_dead_letter(self, letter: DeadLetter, *, deadline: float) -> str:
         """Records a dead letter, once per record id; returns the reference for its settlement."""
-        key = f"{self._root}/dead/{letter.record_id}"
-        outcome = self.store.commit([Change(key, msgspec.msgpack.encode(letter), ABSENT)], deadline=deadline)
+        aside = Aside(letter.record_id, letter.node, letter.origin, letter.path)
+        changes = [
+            Change(f"{self._root}/dead/{letter.record_id}", msgspec.msgpack.encode(letter), ABSENT),
+            Change(f"{self._root}/aside/{letter.task}/{letter.record_id}", msgspec.msgpack.encode(aside)),
+        ]
+        outcome = self.store.commit(changes, deadline=deadline)
         if outcome is StoreOutcome.UNKNOWN:
             self._must(outcome, "a dead letter")
         return letter.record_id
+
+    def asides(self, task: str, *, deadline: float) -> tuple[Aside, ...]:
+        """Returns which inputs a task has put aside; what the dead letters hold is not read."""
+        prefix = f"{self._root}/aside/{task}/"
+        found = _value(self.store.scan(prefix, deadline=deadline), prefix)
+        return tuple(msgspec.msgpack.decode(item.value, type=Aside) for item in found.values())
+
+    def is_aside(self, task: str, record_id: str, *, deadline: float) -> bool:
+        """Returns whether a task has put the input of this dead letter aside."""
+        return self._one(f"{self._root}/aside/{task}/{record_id}", deadline) is not None
 
     def dead_letters(self, *, deadline: float) -> list[DeadLetter]:
         """Returns the dead letters of the run, by origin."""

@@ -98,6 +98,22 @@ class FirstFailure(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int = 4
 
 
+class Aside(msgspec.Struct, frozen=True, array_like=True):
+    """Which input a dead letter is of, without what the letter holds.
+
+    Attributes:
+        record_id: Of the dead letter.
+        node: The node that put the input aside.
+        origin: (node, epoch, ordinal) of the input.
+        path: (node, port, k, n) of each fan-out that the input passed.
+    """
+
+    record_id: str
+    node: str
+    origin: tuple[str, int, int]
+    path: tuple[tuple[str, str, int, int], ...] = ()
+
+
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """An input put aside, self-contained, with what a replay needs.
 

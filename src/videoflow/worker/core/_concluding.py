@@ -14,7 +14,7 @@ from videoflow.backends.messaging import (
     ChannelId,
 )
 from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, SettleUnknown
-from videoflow.backends.runtime import CommitOutcome, Committed
+from videoflow.backends.runtime import Aside, CommitOutcome, Committed
 from videoflow.planner.plan import CommitOrder
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
@@ -50,6 +50,7 @@ class Start:
         committed: What the task committed last.
         acquired: Per subscription: ownership, or None for competing ones.
         abandoned: The task is given up: what waits for it is only settled.
+        asides: Inputs that earlier incarnations put aside.
     """
 
     program: TaskProgram
@@ -59,6 +60,7 @@ class Start:
     committed: Committed
     acquired: tuple[Acquired | None, ...]
     abandoned: bool = False
+    asides: tuple[Aside, ...] = ()
 
 
 class Concluding:

@@ -145,7 +145,20 @@ class ReaderCore(Concluding):
         for delivery in deliveries:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
-                self.pending.settlements.append((delivery.token, _repetition(repeated)))
+                self.pending.settlements.append((delivery.token, self._repetition(repeated)))
+
+    def _repetition(self, held: Held) -> Settlement:
+        """Settles what was committed before and not settled, because its worker died in between."""
+        if held.again:
+            return Completed(CompletedReason.DUPLICATE)
+        envelope, entry = held.delivery.envelope, self.program.entry.spec.name
+        if envelope.kind is not Kind.DATA:
+            return Completed(CompletedReason.SKIPPED)
+        for aside in self.start.asides:  # a join puts the shorter trace of its group aside
+            below = envelope.path[: len(aside.path)] == aside.path
+            if aside.node == entry and aside.origin == envelope.origin and below:
+                return Terminal(aside.record_id)
+        return Completed(CompletedReason.DELIVERED)
 
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
@@ -361,14 +374,6 @@ def _settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement
     if cause is Cause.ABORTED:
         return Completed(CompletedReason.ABANDONED)
     return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
-
-
-def _repetition(held: Held) -> Settlement:
-    """Settles what was committed before and not settled, because its worker died in between."""
-    if held.again:
-        return Completed(CompletedReason.DUPLICATE)
-    data = held.delivery.envelope.kind is Kind.DATA
-    return Completed(CompletedReason.DELIVERED if data else CompletedReason.SKIPPED)
 
 
 def _abandonment(delivery: Delivery) -> Settlement:

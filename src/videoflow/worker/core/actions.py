@@ -227,9 +227,15 @@ class PutAside:
     attempts: int
 
 
+PUT_ASIDE = 1 << 30
+
+
 @dataclass(slots=True)
 class Attempts:
-    """How many incarnations have a started record for this input of this node? Answer: int."""
+    """How many incarnations have a started record for this input of this node? Answer: int.
+
+    `PUT_ASIDE`, where it was put aside already by one that died before it could settle it.
+    """
 
     node: str
     input_id: str
