@@ -9,4 +9,4 @@ def brightness(frame: vf.Frame) -> dict[str, float]:
 
 def build_flow(frames: int = 50, out: str = "brightness.jsonl") -> vf.Flow:
     """Measure how bright a drawn scene is."""
-    return vf.Flow([JsonlSink(out)(brightness(SyntheticScene(frames, name="camera")))])
+    return vf.Flow([JsonlSink(out)(brightness(SyntheticScene(frames, name="camera")))], name="hello")

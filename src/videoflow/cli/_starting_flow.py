@@ -42,7 +42,7 @@ def build_flow(source: str = "", out: str = "brightness.jsonl", limit: float = 1
     camera = VideoSource(source, name="camera") if source else SyntheticScene(frames=300, name="camera")
     measured = brightness(camera)
     alarms = Alarm(limit, name="alarm")(measured)
-    return vf.Flow([JsonlSink(out, name="log")(measured), Console(name="say")(alarms)])
+    return vf.Flow([JsonlSink(out, name="log")(measured), Console(name="say")(alarms)], name="brightness")
 
 
 if __name__ == "__main__":
