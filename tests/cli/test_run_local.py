@@ -256,30 +256,6 @@ def test_a_bad_flow_file_is_one_block_and_2(
     assert not home.exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ("from videoflow.nodes import Colect\n", "did you mean 'Collect'?"),
-        ("import videoflow as vf\n@vf.procesor\ndef f(x): ...\n", "did you mean 'processor'?"),
-        ("import pathlib\npathlib.Path.hom()\n", "did you mean 'home'?"),
-        (
-            "import videoflow as vf\ndef build_flow() -> vf.Flow:\n    camera = 1\n    return camrea\n",
-            "did you mean 'camera'?",
-        ),
-        ("from videoflow.nodes import Zzz\n", "mend that line"),
-        ("import nowhere\n", "mend that line"),
-        ("{}['colect']\n", "mend that line"),
-    ],
-)
-def test_a_misspelt_name_in_a_flow_file_is_refused_with_the_nearest(
-    text: str, remedy: str, capfd: Capture, flow_file: Path
-) -> None:
-    flow_file.write_text(text)
-    status, _, err = run(capfd)
-    assert status == 2
-    assert f"remedy   {remedy}" in err
-
-
 def test_a_factory_can_be_named(capfd: Capture, flow_file: Path) -> None:
     flow_file.write_text(FLOW + "\ndef other() -> vf.Flow:\n    return build_flow('from-other')\n")
     ending = command(capfd, "run-local", "flow.py:other", "--engine", "fake")
@@ -329,6 +305,7 @@ def test_the_options_of_a_run_are_frozen() -> None:
         "--messaging",
         "--quiet",
         "--report",
+        "--require",
         "--resume",
         "--run-dir",
         "--stall-seconds",
