@@ -268,7 +268,7 @@ def test_partitions_have_a_layout_of_their_own_and_one_window() -> None:
     graph = Graph()
     graph.source("camera")
     options = {"replicas": 3, "ordered": True, "partition_by": "key"}
-    graph.step("track", "camera", options=options, traits={"stateful": True})
+    graph.step("track", "camera", options=options, traits={"stateful": True, "max_item_bytes": 1000})
     graph.sink("log", "track")
     graph.sink("all", "camera")
     plan = planned(graph)
@@ -314,10 +314,10 @@ def test_an_engine_whose_backends_do_not_reach_is_refused_with_every_miss() -> N
     with pytest.raises(IncompatibleProfile) as caught:
         plan_flow(graph.spec(), dataclasses.replace(facts, execution=crossing))
     assert [miss.subject for miss in caught.value.misses] == [
-        "channel camera.out",
+        "channel camera",
         "messages",
         "payloads",
-        "run state",
+        "run records",
     ]
 
 

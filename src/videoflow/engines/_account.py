@@ -34,15 +34,16 @@ def account_of_edges(
         settled: Reads the reader's end of a subscription.
         now: Monotonic seconds.
     """
+    subscriptions: dict[tuple[str, str, str], list[SubscriptionId]] = {}
+    for _, subscription, name in subscriptions_of(plan, run_id):
+        channel = subscription.channel
+        subscriptions.setdefault((subscription.reader, channel.node, channel.port), []).append(name)
     reader = LedgerReader(
         plan=plan,
         announced=announced,
         settled=settled,
         inner=inner,
-        subscriptions={
-            (subscription.reader, subscription.channel.node, subscription.channel.port): name
-            for _, subscription, name in subscriptions_of(plan, run_id)
-        },
+        subscriptions=subscriptions,
         inner_edges={
             edge: (task, number)
             for task, program in programs.items()

@@ -4,10 +4,10 @@ Used by the report. Both ends are read through the backend; an end that could no
 unknown, never closed. Edges are also compared with the next ones, through the nodes between them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from videoflow.backends.coverage import Coverage, Fate, FateKind, IntervalSet, OriginRecord
+from videoflow.backends.coverage import Coverage, Fate, FateKind, IntervalSet, OriginRecord, without_elsewhere
 from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.backends.outcomes import Known
 from videoflow.engines._continuity import Records, first_hole, taken
@@ -150,7 +150,7 @@ class LedgerReader:
     announced: Callable[[ChannelId], Records]
     settled: Callable[[SubscriptionId], Records]
     inner: InnerLedger
-    subscriptions: dict[tuple[str, str, str], SubscriptionId]
+    subscriptions: Mapping[tuple[str, str, str], Sequence[SubscriptionId]]
     inner_edges: dict[tuple[str, str, str, int], tuple[str, int]]
     now: float
 
@@ -180,5 +180,17 @@ class LedgerReader:
             task, number = self.inner_edges[edge.parent, edge.port, edge.child, edge.input]
             records: Records = Known(self.inner.records(task, number), self.now)
             return records, records
-        subscription = self.subscriptions[edge.reader or "", edge.parent, edge.port]
-        return self.announced(subscription.channel), self.settled(subscription)
+        subscriptions = self.subscriptions[edge.reader or "", edge.parent, edge.port]
+        return self.announced(subscriptions[0].channel), joined([self.settled(s) for s in subscriptions])
+
+
+def joined(partitions: Sequence[Records]) -> Records:
+    """Returns what the partitions of a reader settled together; unknown where one of them is."""
+    if len(partitions) == 1:
+        return partitions[0]
+    coverage = Coverage()
+    for records in partitions:
+        if not isinstance(records, Known):
+            return records
+        coverage.merge(without_elsewhere(records.value))
+    return Known(tuple(coverage.records()), max(r.observed_at for r in partitions))

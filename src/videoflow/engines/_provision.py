@@ -4,7 +4,7 @@ Used by the engines before anything starts, and to read both ends at the end. It
 was admitted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from videoflow.backends.capabilities import Profile
 from videoflow.backends.messaging import (
@@ -21,18 +21,21 @@ from videoflow.worker import channel_id, subscription_id
 
 
 def subscriptions_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, SubscriptionPlan, SubscriptionId]]:
-    """Returns every subscription of a plan: who reads, as planned, and its name in this run."""
+    """Returns every subscription of a plan, one for each partition: who reads, as planned, and its name."""
     return [
-        (task, subscription, subscription_id(subscription, plan.spec.flow_id, run_id))
+        (task, subscription, subscription_id(subscription, plan.spec.flow_id, run_id, partition))
         for task in plan.tasks
         for given in task.inputs
         for subscription in given.subscriptions
+        for partition in range(subscription.channel.partitions)
     ]
 
 
 def channel_specs(plan: Plan, run_id: str) -> list[ChannelSpec]:
     """Returns the channels of a plan in one run."""
-    readers = {(s.reader, s.channel): name for _, s, name in subscriptions_of(plan, run_id)}
+    readers: dict[tuple[str, ChannelRef], list[SubscriptionId]] = {}
+    for _, subscription, name in subscriptions_of(plan, run_id):
+        readers.setdefault((subscription.reader, subscription.channel), []).append(name)
     return [_channel_spec(channel, plan, run_id, readers) for channel in plan.channels]
 
 
@@ -40,7 +43,7 @@ def _channel_spec(
     channel: ChannelPlan,
     plan: Plan,
     run_id: str,
-    readers: Mapping[tuple[str, ChannelRef], SubscriptionId],
+    readers: Mapping[tuple[str, ChannelRef], Sequence[SubscriptionId]],
 ) -> ChannelSpec:
     live = channel.ref.reliability == "live"
     name = channel_id(channel.ref, plan.spec.flow_id, run_id)
@@ -49,7 +52,7 @@ def _channel_spec(
         profile=Profile.LIVE_LATEST if live else Profile.RELIABLE_WORK,
         slots=channel.slots,
         bounds=Bounds(channel.bound_items, channel.bound_bytes),
-        subscriptions=tuple(readers[reader, channel.ref] for reader in channel.readers),
+        subscriptions=tuple(name for reader in channel.readers for name in readers[reader, channel.ref]),
         labels=OwnerLabels(plan.spec.flow_id, run_id),
     )
 
@@ -67,14 +70,15 @@ def _subscription_spec(
     task: TaskPlan, plan: SubscriptionPlan, name: SubscriptionId, labels: OwnerLabels
 ) -> SubscriptionSpec:
     credit = Bounds(plan.credit_items, plan.credit_bytes)
+    sharing = task.replicas // task.partitions
     if plan.latest is None:
         return ReliableSubscriptionSpec(
-            subscription=name, credit=credit, spread=plan.spread, replicas=task.replicas, labels=labels
+            subscription=name, credit=credit, spread=plan.spread, replicas=sharing, labels=labels
         )
     return LiveSubscriptionSpec(
         subscription=name,
         credit=credit,
-        replicas=task.replicas,
+        replicas=sharing,
         latest_key=plan.latest.key,
         capacity=plan.latest.capacity,
         max_age_seconds=plan.latest.max_age_seconds,

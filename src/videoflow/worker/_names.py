@@ -6,11 +6,13 @@ from videoflow.planner.plan import ChannelRef, SubscriptionPlan
 
 def channel_id(ref: ChannelRef, flow_id: str, run_id: str) -> ChannelId:
     """Returns the channel that a plan's reference names in one run."""
-    return ChannelId(flow_id, run_id, ref.node, ref.port, Layout(Reliability(ref.reliability)))
+    layout = Layout(Reliability(ref.reliability), ref.key, ref.partitions)
+    return ChannelId(flow_id, run_id, ref.node, ref.port, layout)
 
 
-def subscription_id(plan: SubscriptionPlan, flow_id: str, run_id: str) -> SubscriptionId:
-    """Returns the subscription that a plan names in one run."""
+def subscription_id(plan: SubscriptionPlan, flow_id: str, run_id: str, slot: int) -> SubscriptionId:
+    """Returns the subscription of a replica that a plan names in one run: the partition of its slot."""
     kind = SubscriptionKind.EXCLUSIVE if plan.exclusive else SubscriptionKind.COMPETING
     channel = channel_id(plan.channel, flow_id, run_id)
-    return SubscriptionId(channel, plan.reader, kind, 0 if plan.exclusive else None)
+    partition = slot if plan.channel.partitions > 1 else 0
+    return SubscriptionId(channel, plan.reader, kind, partition if plan.exclusive else None)

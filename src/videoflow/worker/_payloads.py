@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from videoflow import faults, wire
-from videoflow.backends.messaging import Envelope
+from videoflow.backends.messaging import Envelope, Kind
 from videoflow.backends.payload import (
     Corrupt,
     Missing,
@@ -56,7 +56,7 @@ class Payloads:
             PayloadFull: There is no room now.
         """
         envelope = publication.envelope
-        if envelope.body or envelope.cause is not None or envelope.intervals:
+        if envelope.body or envelope.kind is not Kind.DATA:
             return
         encoded = self._fresh.get(envelope.publication_id)
         if encoded is None:

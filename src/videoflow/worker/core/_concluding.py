@@ -4,9 +4,8 @@ Used by the cores of sources and of readers. The order of a step is rule 5: a st
 settles; a stateful one commits state, positions and encoded outputs before it publishes.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import (
@@ -20,7 +19,6 @@ from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
 from videoflow.worker.core._walk import RunAborted, Walk
 from videoflow.worker.core.actions import (
-    Action,
     Commit,
     Element,
     Failure,
@@ -30,11 +28,12 @@ from videoflow.worker.core.actions import (
     PutAside,
     Republish,
     Settle,
+    Steps,
     WorkerFatal,
 )
 
-Steps = Generator[Action, Any, Any]
 CONCLUDE_INPUTS = 32
+CONCLUDE_SETTLEMENTS = 256
 CONCLUDE_SECONDS = 0.002
 
 
@@ -113,20 +112,24 @@ class Concluding:
 
     def due(self) -> bool:
         """Whether enough was worked on to conclude it before looking for more."""
-        return self.pending.inputs >= CONCLUDE_INPUTS or self.pending.seconds >= CONCLUDE_SECONDS
+        pending = self.pending
+        settled = len(pending.settlements) >= CONCLUDE_SETTLEMENTS
+        return settled or pending.inputs >= CONCLUDE_INPUTS or pending.seconds >= CONCLUDE_SECONDS
 
     def flush(self, after: tuple[tuple[str, int, int], ...]) -> Steps:
         """Lets each node say its last, and commits that it has (rule 9)."""
         if not self.program.flushing or self.start.committed.flushed:
             return
         pending = Pending()
+        partition = self.start.slot if self.program.task.partitions > 1 else 0
         for node in self.program.flushing:
             answer = yield Flush(node.spec.name)
+            origin = flush_origin(node.spec.name, partition)
             if isinstance(answer, Failure):
-                element = Element(f"{node.spec.name}:flush", flush_origin(node.spec.name))
+                element = Element(origin.node, origin)
                 yield PutAside(node.spec.name, element, answer, 1)
                 continue
-            outcome = yield from self.walk.flushed(node, answer.outputs, flush_origin(node.spec.name), after)
+            outcome = yield from self.walk.flushed(node, answer.outputs, origin, after)
             pending.publications += outcome.publications
             pending.inner += outcome.inner
         yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
@@ -134,9 +137,9 @@ class Concluding:
         yield from self.settle(pending)
 
 
-def flush_origin(node: str) -> Origin:
-    """Returns the origin that a node's flush outputs start at."""
-    return Origin(f"{node}:flush", 0, 0)
+def flush_origin(node: str, partition: int) -> Origin:
+    """Returns the origin that the flush outputs of a node start at, in one of its partitions."""
+    return Origin(f"{node}:flush" if partition == 0 else f"{node}:flush:{partition}", 0, 0)
 
 
 def _again(outcome: object) -> bool:

@@ -5,11 +5,11 @@ knows no clock, no thread and no backend.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from videoflow.backends.coverage import Cause
+from videoflow.backends.coverage import Cause, Origin
 from videoflow.backends.messaging import (
     Completed,
     CompletedReason,
@@ -20,12 +20,16 @@ from videoflow.backends.messaging import (
     Terminal,
 )
 from videoflow.backends.runtime import FirstFailure
-from videoflow.ids import hash_id
+from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
-from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Concluding, Start, Steps
-from videoflow.worker.core._order import CursorRecord, Group, Held, OrderedInputs, positions_of
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Concluding, Start
+from videoflow.worker.core._elements import element_of, join, many_of, none_of
+from videoflow.worker.core._groups import CursorRecord, Group, Held
+from videoflow.worker.core._order import OrderedInputs, positions_of
+from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import HeldInput, Holding, Pending
-from videoflow.worker.core._walk import Outcome, RunAborted, join
+from videoflow.worker.core._settling import abandonment, deliveries_of, settlement
+from videoflow.worker.core._walk import Outcome, RunAborted
 from videoflow.worker.core.actions import (
     Checkpoint,
     Commit,
@@ -36,6 +40,7 @@ from videoflow.worker.core.actions import (
     Progress,
     Pull,
     PutAside,
+    Steps,
     Terminate,
     WorkerFatal,
 )
@@ -49,8 +54,10 @@ class ReaderCore(Concluding):
         task = start.program.task
         self._joins = task.mode is InputMode.JOIN
         self._competing = task.mode is InputMode.COMPETING
-        depth = max((s.scope for _, s in start.program.subscriptions), default=0)
-        self._order = OrderedInputs(len(task.inputs), depth)
+        self._partitioned = task.partitions > 1
+        self._deeper = start.program.deeper if self._joins else (False,) * len(task.inputs)
+        self._depth = len(start.program.entry.spec.scope)
+        self._order = OrderedInputs(self._deeper, self._depth)
         self._worked: list[CursorRecord] = []
         self._controls: list[Held] = []
         self._loose: deque[Held] = deque()
@@ -126,11 +133,11 @@ class ReaderCore(Concluding):
         after = tuple(None if self._competing else reached for reached in self._after)
         limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
         pulled = yield Pull(after, max(1, limit), wait)
+        self._progress = list(pulled.progress)
         if pulled.abandon == self.program.task.name:
             for number, deliveries in enumerate(pulled.deliveries):
                 self._take(number, deliveries)
             raise RunAborted(pulled.abandon)
-        self._progress = list(pulled.progress)
         for number, deliveries in enumerate(pulled.deliveries):
             self._take(number, deliveries)
         return any(pulled.deliveries)
@@ -145,9 +152,9 @@ class ReaderCore(Concluding):
         for delivery in deliveries:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
-                self.pending.settlements.append((delivery.token, self._repetition(repeated)))
+                self.pending.settlements.append((delivery.token, self.repetition(repeated)))
 
-    def _repetition(self, held: Held) -> Settlement:
+    def repetition(self, held: Held) -> Settlement:
         """Settles what was committed before and not settled, because its worker died in between."""
         if held.again:
             return Completed(CompletedReason.DUPLICATE)
@@ -180,23 +187,27 @@ class ReaderCore(Concluding):
     def _refuse_hole(self) -> Steps:
         """Fails the run: everything has come, and yet what is held waits for something."""
         origin, silent = self._order.hole()
-        entry = self.program.entry
-        names = " and ".join(entry.input_names[number] for number in silent)
-        happened = "never reached node {}" if silent else "came to node {} a second time"
+        names = " and ".join(self.program.entry.input_names[number] for number in silent)
+        yield from self._fail(
+            origin,
+            "never reached node {}" if silent else "came to node {} a second time",
+            f"{names} ended without a word of it" if silent else "its parents said it twice",
+            "this is a defect; please report it with report.json and plan.json",
+        )
+
+    def _fail(self, origin: Origin, happened: str, cause: str, remedy: str) -> Steps:
+        name = self.program.entry.spec.name
+        message = f"item {origin.ordinal} of {origin.node} {happened.format(name)}"
         yield FailRun(
-            FirstFailure(
-                node=entry.spec.name,
-                code="VF-RUN-FAILED",
-                message=f"item {origin.ordinal} of {origin.node} {happened.format(entry.spec.name)}",
-                cause=f"{names} ended without a word of it" if silent else "its parents said it twice",
-                remedy="this is a defect; please report it with report.json and plan.json",
-            )
+            FirstFailure(node=name, code=RunFailed.code, message=message, cause=cause, remedy=remedy)
         )
         raise RunAborted(self.program.task.name)
 
     # Working ----------------------------------------------------------------------------------
 
     def _work(self, group: Group) -> Steps:
+        if self._partitioned and (yield from self._is_of_others(group)):
+            return
         suspect = group.suspect
         if suspect and self.pending:
             yield from self._conclude()
@@ -207,7 +218,7 @@ class ReaderCore(Concluding):
             cause = element.cause
             outcome = yield from self.walk.input(element, suspect=suspect)
         done = self._order.finish(group)
-        settlements = [(held.delivery.token, _settlement(held, cause, outcome)) for held in done]
+        settlements = [(held.delivery.token, settlement(held, cause, outcome)) for held in done]
         settlements += self._taken_controls()
         if self._holding is not None:
             yield from self._hold(outcome, settlements)
@@ -223,12 +234,39 @@ class ReaderCore(Concluding):
         if suspect or self.due():
             yield from self._conclude()
 
+    def _is_of_others(self, group: Group) -> Steps:
+        """Settles what another partition has; returns whether this was such a group."""
+        whose = voice(group)
+        if whose is Voice.SPEAK:
+            return False
+        if whose is Voice.SPLIT:
+            yield from self._fail(
+                group.origin,
+                "meets in node {} with parents whose keys differ",
+                "its replicas share their input by key, and the parents of one item went to two of them",
+                "give all that derive from one item the same key, or leave partition_by= out",
+            )
+        skipped = Completed(CompletedReason.SKIPPED)
+        settlements: list[tuple[DeliveryToken, Settlement]] = [
+            (held.delivery.token, skipped) for held in self._order.finish(group)
+        ]
+        if self._holding is not None:
+            yield from self._hold(Outcome(), settlements)
+            return True
+        self.pending.settlements += settlements
+        if self.due():
+            yield from self._conclude()
+        return True
+
     def _pass_controls(self) -> None:
         """Publishes the end of an epoch further down; it is settled with what follows it.
 
         Were it settled at once, a reader that starts again could not tell that the epoch had ended.
         """
         for ended in self._order.ended_epochs:
+            if self._partitioned and self.start.slot > 0:
+                self._controls += ended
+                continue
             self.pending.publications.append(self.walk.control(ended[0].delivery.envelope))
             self.pending.inputs += 1
             self._controls += ended
@@ -242,28 +280,26 @@ class ReaderCore(Concluding):
 
     def _element(self, group: Group) -> Steps:
         """Makes the element that a group stands for; an `Outcome` where its bytes cannot be had."""
-        bare = [
-            None if held is None else element_of(self.program.run_id, group, held) for held in group.members
-        ]
-        loaded = tuple(
-            held.delivery if held is not None and held.delivery.envelope.kind is Kind.DATA else None
-            for held in group.members
-        )
+        given = [held for member in group.members for held in deliveries_of(member)]
+        said = [element_of(self.program.run_id, group, held) for held in given]
+        loaded = tuple(h.delivery if h.delivery.envelope.kind is Kind.DATA else None for h in given)
         failure = None
         if any(delivery is not None for delivery in loaded):
             values = yield Load(loaded)
             if isinstance(values, Failure):
                 failure = values
-                values = (None,) * len(bare)
-            for element, value, delivery in zip(bare, values, loaded, strict=True):
-                if element is not None and delivery is not None:
+                values = (None,) * len(said)
+            for element, value, delivery in zip(said, values, loaded, strict=True):
+                if delivery is not None:
                     element.values = (value,)
         entry = self.program.entry.spec
-        element = bare[0]
-        if self._joins or element is None:
+        members = self._members(group, iter(said))
+        lead = members[0]
+        if self._joins or lead is None:
             names = self.program.entry.input_names
             none = entry.options.missing == "none"
-            element = join(self.program.run_id, entry.name, names, bare, missing_is_none=none)
+            lead = join(self.program.run_id, entry.name, names, members, missing_is_none=none)
+        element = lead
         if failure is None or element.cause is not None:
             return element
         reference = yield PutAside(entry.name, element, failure, 1)
@@ -271,6 +307,21 @@ class ReaderCore(Concluding):
         outcome = yield from self.walk.input(element, suspect=False)
         outcome.record_ref = reference
         return outcome
+
+    def _members(self, group: Group, said: Iterator[Element]) -> list[Element | None]:
+        """Returns what each input says of a group's trace: an item, a list of items, or nothing."""
+        none = self.program.entry.spec.options.missing == "none"
+        members: list[Element | None] = []
+        for member, deeper in zip(group.members, self._deeper, strict=True):
+            if member is None:
+                members.append(None)
+            elif isinstance(member, list):
+                items = [next(said) for _ in member]
+                members.append(many_of(items, self._depth, missing_is_none=none))
+            else:
+                one = next(said)
+                members.append(none_of(one) if deeper else one)
+        return members
 
     def _conclude(self) -> Steps:
         pending, self.pending = self.pending, Pending()
@@ -332,50 +383,13 @@ class ReaderCore(Concluding):
         yield from self._conclude()
         waiting = list(self._owned.values())
         while True:
-            abandoned: list[tuple[DeliveryToken, Settlement]] = [(d.token, _abandonment(d)) for d in waiting]
+            abandoned: list[tuple[DeliveryToken, Settlement]] = [(d.token, abandonment(d)) for d in waiting]
             yield from self.settle(Pending([], abandoned))
+            if not waiting and all(progress.finished for progress in self._progress):
+                return
             after: tuple[dict[int, int] | None, ...] = tuple(
                 None if self._competing else {} for _ in self._after
             )
             pulled = yield Pull(after, CONCLUDE_INPUTS, True)
             waiting = [d for deliveries in pulled.deliveries for d in deliveries]
-            if not waiting and all(progress.finished for progress in pulled.progress):
-                return
-
-
-def element_of(run_id: str, group: Group, held: Held) -> Element:
-    """Returns what one delivery says of a group's trace, without its value."""
-    envelope = held.delivery.envelope
-    skip = envelope.kind is Kind.SKIP
-    input_id = envelope.publication_id
-    if skip and envelope.intervals not in ((), ((group.origin.ordinal, group.last),)):
-        input_id = hash_id(run_id, "skip", *group.origin, group.last, envelope.publication_id)
-    return Element(
-        input_id,
-        group.origin,
-        envelope.path if skip else group.path,
-        (),
-        envelope.cause or Cause.SKIPPED if skip else None,
-        group.last,
-        key=envelope.key,
-        source=envelope.source or envelope.origin.node,
-        event_time=envelope.event_time,
-        low=envelope.low,
-        after=envelope.after,
-    )
-
-
-def _settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement:
-    envelope = held.delivery.envelope
-    if envelope.kind is not Kind.DATA:
-        return Completed(CompletedReason.SKIPPED)
-    if outcome.record_ref is not None:
-        return Terminal(outcome.record_ref)
-    if cause is Cause.ABORTED:
-        return Completed(CompletedReason.ABANDONED)
-    return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
-
-
-def _abandonment(delivery: Delivery) -> Settlement:
-    data = delivery.envelope.kind is Kind.DATA
-    return Completed(CompletedReason.ABANDONED if data else CompletedReason.SKIPPED)
+            self._progress = list(pulled.progress)

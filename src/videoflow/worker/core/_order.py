@@ -2,73 +2,36 @@
 
 Used by the core of ordered readers and of joins. An ordinal, or a trace below a fan-out, is taken
 when every parent has said something of it; since each says exactly one thing of each, the sequence has
-no holes (rules 1 to 3). It refuses nothing: a repetition is reported as such.
+no holes (rules 1 to 3). A parent of one deeper scope says it with all the items of its fan-out. It refuses
+nothing: a repetition is reported as such.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import msgspec
 
 from videoflow.backends.coverage import Hop, IntervalSet, Origin, OriginRecord
 from videoflow.backends.messaging import Delivery, Kind
+from videoflow.worker.core._groups import CursorRecord, Group, Held, Key, Member, Said
 
-Key = tuple[int, ...]
-Found = list["tuple[Held, int] | None"]
-
-
-class CursorRecord(msgspec.Struct, array_like=True):
-    """How far a task has come in one origin: epoch, and the next (ordinal, k, k, …) expected."""
-
-    node: str
-    epoch: int
-    expected: list[int]
-
-
-@dataclass(slots=True)
-class Held:
-    """A delivery that is not settled; `remaining` of its traces are in no finished group yet.
-
-    `again`: it says what another message said that is still held.
-    """
-
-    reader: int
-    delivery: Delivery
-    remaining: int = 1
-    arrived: int = 0
-    again: bool = False
-
-
-@dataclass(slots=True)
-class Group:
-    """What the inputs say of one trace (or of an interval of ordinals that all parents skip).
-
-    Attributes:
-        origin: First ordinal.
-        path: Fan-outs passed.
-        last: Last ordinal.
-        members: One per parent; None for a parent that was aborted before it said anything.
-        shares: Deliveries of which this group finishes so many traces.
-    """
-
-    origin: Origin
-    path: tuple[Hop, ...]
-    last: int
-    members: tuple[Held | None, ...]
-    shares: list[tuple[Held, int]]
-
-    @property
-    def suspect(self) -> bool:
-        """Whether some member was delivered before to a process that died."""
-        return any(m is not None and m.delivery.token.transport_count > 1 for m in self.members)
+Found = list[Said | None]
 
 
 @dataclass(slots=True)
 class _Parent:
+    deeper: bool = False
     by_key: dict[Key, Held] = field(default_factory=dict)
+    parts: dict[Key, dict[int, Held]] = field(default_factory=dict)
     intervals: list[tuple[int, int, int, Held]] = field(default_factory=list)
     end: Held | None = None
+
+    def known(self, key: Key) -> Held | None:
+        """Returns what was said before of a key, one level deeper perhaps."""
+        found = self.by_key.get(key)
+        return self.parts.get(key[:-1], {}).get(key[-1]) if found is None else found
+
+    def __bool__(self) -> bool:
+        return bool(self.by_key or self.parts or self.intervals)
 
 
 class _Line:
@@ -76,35 +39,43 @@ class _Line:
 
     __slots__ = ("done", "expected", "parents")
 
-    def __init__(self, parents: int, depth: int) -> None:
-        self.parents = [_Parent() for _ in range(parents)]
+    def __init__(self, deeper: Sequence[bool], depth: int) -> None:
+        self.parents = [_Parent(below) for below in deeper]
         self.expected: Key = (0,) * (depth + 1)
         self.done = IntervalSet()
 
     def passed(self, key: Key) -> bool:
+        key = key[: len(self.expected)]
         return key < self.expected[: len(key)] or key[0] in self.done
 
-    def find(self, parent: _Parent) -> tuple[Held, int] | None:
-        """Returns what a parent says of the expected trace, and the last ordinal that it says it of."""
+    def find(self, parent: _Parent, *, gaps_closed: bool = False) -> Said | None:
+        """Returns what a parent says of the expected trace; a part of it only where no more will come."""
         expected = self.expected
         held = parent.by_key.get(expected)
         if held is not None:
-            return held, expected[0]
+            return Said([held], expected[0])
+        parts = parent.parts.get(expected)
+        if parts is not None:
+            some = next(iter(parts.values())).delivery.envelope
+            whole = len(parts) == some.path[-1].n
+            if whole or gaps_closed:
+                return Said([parts[k] for k in sorted(parts)], expected[0], many=True, whole=whole)
+            return None
         for length in range(len(expected) - 1, 0, -1):
             if any(expected[length:]):
                 return None
             held = parent.by_key.get(expected[:length])
             if held is not None:
-                return held, expected[0]
+                return Said([held], expected[0])
         while parent.intervals and parent.intervals[0][1] < expected[0]:
             heapq.heappop(parent.intervals)
         if parent.intervals and parent.intervals[0][0] <= expected[0] and not any(expected[1:]):
-            return parent.intervals[0][3], parent.intervals[0][1]
+            return Said([parent.intervals[0][3]], parent.intervals[0][1])
         return None
 
     def first(self, parent: _Parent) -> Key | None:
         """Returns the least key that a parent holds at or after the expected one."""
-        keys = list(parent.by_key)
+        keys = [*parent.by_key, *parent.parts]
         keys += [
             (max(low, self.expected[0]),) for low, high, _, _ in parent.intervals if high >= self.expected[0]
         ]
@@ -127,10 +98,15 @@ class _Line:
 
 
 class OrderedInputs:
-    """Holds deliveries until their trace is next, and gives them out as groups."""
+    """Holds deliveries until their trace is next, and gives them out as groups.
 
-    def __init__(self, parents: int, depth: int) -> None:
-        self._parents = parents
+    Args:
+        deeper: Per parent: whether its items lie one fan-out below the reader's traces.
+        depth: The fan-outs on the reader's traces.
+    """
+
+    def __init__(self, deeper: Sequence[bool], depth: int) -> None:
+        self._deeper = tuple(deeper)
         self._depth = depth
         self._lines: dict[tuple[str, int], _Line] = {}
         self._epochs: dict[str, int] = {}
@@ -186,7 +162,7 @@ class OrderedInputs:
     @property
     def holding(self) -> bool:
         """Whether anything waits here to be given out."""
-        return any(p.by_key or p.intervals for line in self._lines.values() for p in line.parents)
+        return any(parent for line in self._lines.values() for parent in line.parents)
 
     def hole(self) -> tuple[Origin, tuple[int, ...]]:
         """Returns why something is held although everything has come.
@@ -197,7 +173,7 @@ class OrderedInputs:
         """
         holes = []
         for (node, epoch), line in sorted(self._lines.items()):
-            keys = [key for parent in line.parents for key in parent.by_key]
+            keys = [key for parent in line.parents for key in (*parent.by_key, *parent.parts)]
             again = [key[0] for key in keys if line.passed(key)]
             if again:
                 return Origin(node, epoch, min(again)), ()
@@ -224,7 +200,7 @@ class OrderedInputs:
         key = (envelope.origin.ordinal, *(hop.k for hop in envelope.path))
         if line.passed(key):
             return held
-        known = slots.by_key.get(key)
+        known = slots.known(key)
         if known is not None:
             if known.delivery.token.message_id != delivery.token.message_id:
                 held.again = True
@@ -232,7 +208,10 @@ class OrderedInputs:
             known.delivery = delivery
             return None
         held.remaining = 1
-        slots.by_key[key] = held
+        if slots.deeper and len(key) == self._depth + 2:
+            slots.parts.setdefault(key[:-1], {})[key[-1]] = held
+        else:
+            slots.by_key[key] = held
         return None
 
     def next(self, *, gaps_closed: bool = False) -> Group | None:
@@ -267,7 +246,7 @@ class OrderedInputs:
     def _line(self, node: str, epoch: int) -> _Line:
         line = self._lines.get((node, epoch))
         if line is None:
-            line = self._lines[node, epoch] = _Line(self._parents, self._depth)
+            line = self._lines[node, epoch] = _Line(self._deeper, self._depth)
         return line
 
     def _add_intervals(self, line: _Line, slots: _Parent, held: Held) -> Held | None:
@@ -292,31 +271,32 @@ class OrderedInputs:
                 return None
             key = min(keys)
             line.expected = key + (0,) * (self._depth + 1 - len(key))
-            found = [line.find(parent) for parent in line.parents]
+            found = [line.find(parent, gaps_closed=True) for parent in line.parents]
         elif None in found:
             return None
-        return found if self._may_follow([pair for pair in found if pair], gaps_closed) else None
+        present = [held for said in found if said is not None for held in said.held]
+        return found if self._may_follow(present, gaps_closed) else None
 
     def _take(self, node: str, epoch: int, line: _Line, found: Found) -> Group:
-        present = [pair for pair in found if pair is not None]
+        present = [said for said in found if said is not None]
         ordinal = line.expected[0]
-        last = min(upto for _, upto in present)
-        widest = max((held.delivery.envelope for held, _ in present), key=lambda e: len(e.path))
+        last = min(said.last for said in present)
+        paths = [held.delivery.envelope.path[: self._depth] for said in present for held in said.held]
+        path = max(paths, key=len)
         origin = Origin(node, epoch, ordinal)
-        shares = [(held, last - ordinal + 1) for held, _ in present]
-        for parent, pair in zip(line.parents, found, strict=True):
-            if pair is not None:
+        shares = [(held, last - ordinal + 1) for said in present for held in said.held]
+        for parent, said in zip(line.parents, found, strict=True):
+            if said is not None:
                 _remove(parent, line.expected, last)
-        line.advance(last, widest.path, len(widest.path) + 1)
-        members = tuple(None if pair is None else pair[0] for pair in found)
-        return Group(origin, widest.path, last, members, shares)
+        line.advance(last, path, len(path) + 1)
+        return Group(origin, path, last, tuple(map(_member, found)), shares)
 
-    def _may_follow(self, present: list[tuple[Held, int]], gaps_closed: bool) -> bool:
+    def _may_follow(self, present: list[Held], gaps_closed: bool) -> bool:
         if gaps_closed:
             return True
         return all(
             (line := self._lines.get((node, epoch))) is not None and line.expected[0] > ordinal
-            for held, _ in present
+            for held in present
             for node, epoch, ordinal in held.delivery.envelope.after
         )
 
@@ -331,7 +311,13 @@ class OrderedInputs:
 
 def _arrived(found: Found) -> int:
     """Returns when a group was complete: sources that meet here take turns as they came."""
-    return max(pair[0].arrived for pair in found if pair is not None)
+    return max(held.arrived for said in found if said is not None for held in said.held)
+
+
+def _member(said: Said | None) -> Member:
+    if said is None or not said.whole:
+        return None
+    return said.held if said.many else said.held[0]
 
 
 def _message(held: Held) -> str:
@@ -339,6 +325,8 @@ def _message(held: Held) -> str:
 
 
 def _remove(parent: _Parent, expected: Key, last: int) -> None:
+    if parent.parts.pop(expected, None) is not None:
+        return
     for length in range(len(expected), 0, -1):
         if parent.by_key.pop(expected[:length], None) is not None:
             return

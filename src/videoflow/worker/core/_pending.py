@@ -1,4 +1,7 @@
-"""What a task has worked on and not concluded: to be published, committed and settled together."""
+"""What a task has worked on and not concluded: to be published, committed and settled together.
+
+Used by the cores. It refuses nothing, and keeps the order of inputs.
+"""
 
 from collections import deque
 from collections.abc import Sequence

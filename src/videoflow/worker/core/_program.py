@@ -5,7 +5,7 @@ Made from the plan by the core, and by whoever tests it. It refuses nothing: the
 
 from dataclasses import dataclass
 
-from videoflow.graph.spec import NodeKind, NodeSpec
+from videoflow.graph.spec import NodeKind, NodeSpec, PortRef
 from videoflow.planner.plan import ChannelRef, InputMode, Plan, SubscriptionPlan, TaskPlan
 
 
@@ -17,11 +17,13 @@ class InnerInput:
         name: What the node calls it.
         parents: (node, port) within the task.
         edges: The number of the inner edge of each parent.
+        deeper: Its items lie one fan-out below the node's own, and come as a list.
     """
 
     name: str
     parents: tuple[tuple[str, str], ...]
     edges: tuple[int, ...]
+    deeper: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,12 @@ class TaskProgram:
         return self.nodes[0]
 
     @property
+    def deeper(self) -> tuple[bool, ...]:
+        """Per input: whether its items lie one fan-out below the entry's own, and come as a list."""
+        depth = len(self.entry.spec.scope)
+        return tuple(any(s.scope > depth for s in given.subscriptions) for given in self.task.inputs)
+
+    @property
     def flushing(self) -> tuple[NodeProgram, ...]:
         """Nodes that have something to say at the end."""
         return tuple(node for node in self.nodes if node.spec.traits.flushes)
@@ -94,6 +102,11 @@ def make_program(plan: Plan, task: TaskPlan, run_id: str) -> TaskProgram:
     subscriptions = tuple((given.index, s) for given in task.inputs for s in given.subscriptions)
     live_keys = tuple(_live_keys(plan, channel) for channel in channels)
     return TaskProgram(run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys)
+
+
+def _scope_of(plan: Plan, ref: PortRef) -> int:
+    parent = plan.spec.node(ref.node)
+    return len(parent.scope) + (ref.port in parent.many)
 
 
 def _live_keys(plan: Plan, channel: ChannelRef) -> tuple[str, ...]:
@@ -122,7 +135,10 @@ def _node_program(
             first = len(edges)
             edges += [(ref.node, ref.port, name, given.input) for ref in given.parents]
             parents = tuple((ref.node, ref.port) for ref in given.parents)
-            inner.append(InnerInput(given.name, parents, tuple(range(first, len(edges)))))
+            numbers_of = tuple(range(first, len(edges)))
+            below = [_scope_of(plan, ref) for ref in given.parents]
+            deeper = len(inputs) > 1 and any(scope > len(spec.scope) for scope in below)
+            inner.append(InnerInput(given.name, parents, numbers_of, deeper))
     ports = {
         port: (port in spec.many, numbers.get((name, port), ()))
         for port in (spec.ports if spec.kind is not NodeKind.CONSUMER else ())

@@ -1,19 +1,20 @@
 """The core of a source task: it numbers items, publishes them, and commits how far it has come.
 
-Used like the reading core. A source that can resume goes on after its committed offset with the same
-ordinals, so that what it repeats is recognised; one that cannot opens a new epoch and ends the old one
-with what the channels hold (rules 1 and 19).
+Used like the reading core. It refuses to give one ordinal to two items. A source that can resume goes on
+after its committed offset with the same ordinals, so that what it repeats is recognised; one that cannot
+opens a new epoch and ends the old one with what the channels hold (rules 1 and 19).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from videoflow.backends.coverage import Cause, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
-from videoflow.worker.core._concluding import Concluding, Start, Steps
+from videoflow.worker.core._concluding import Concluding, Start
+from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
-from videoflow.worker.core._walk import RunAborted, first_failure
+from videoflow.worker.core._walk import RunAborted, first_failure, pause_after
 from videoflow.worker.core.actions import (
     Announced,
     Commit,
@@ -23,9 +24,9 @@ from videoflow.worker.core.actions import (
     Failure,
     ItemReady,
     NextItem,
-    Pause,
     Publication,
     SourceEnded,
+    Steps,
     Terminate,
 )
 
@@ -106,7 +107,7 @@ class SourceCore(Concluding):
         yield from self._conclude(commit=True)
         limit = self._node.options.retries + 1
         if failure.disposition is Disposition.TRANSIENT and failures < limit:
-            yield Pause(min(0.1 * 2 ** (failures - 1), 5.0))
+            yield pause_after(failures)
             return
         origin = Origin(self._node.name, self._position.epoch, self._position.ordinal + 1)
         yield FailRun(first_failure(self._node.name, Element("", origin), failure, failures, limit))
@@ -145,17 +146,17 @@ class SourceCore(Concluding):
         announced = yield Announced(self._node.name, epoch)
         sets = [IntervalSet(intervals) for intervals in announced]
         last = max((found.last() for found in sets), default=-1)
-        publications = []
+        publications: list[Publication] = []
         for channel, found in enumerate(sets):
             gaps = found.missing(0, last) if last >= 0 else ()
             if gaps:
-                publications.append(self._control(channel, Kind.SKIP, epoch, gaps[0][0], gaps))
-            publications.append(self._control(channel, Kind.EPOCH_END, epoch, last, ()))
+                publications += self._control(channel, Kind.SKIP, epoch, gaps[0][0], gaps)
+            publications += self._control(channel, Kind.EPOCH_END, epoch, last, ())
         yield from self.publish(publications)
 
     def _control(
         self, channel: int, kind: Kind, epoch: int, ordinal: int, intervals: tuple[tuple[int, int], ...]
-    ) -> Publication:
+    ) -> Iterator[Publication]:
         name = self._node.name
         identity = hash_id(self.program.run_id, name, channel, kind, epoch)
         envelope = Envelope(
@@ -169,4 +170,4 @@ class SourceCore(Concluding):
             cause=Cause.ENDED if kind is Kind.SKIP else None,
             source=name,
         )
-        return Publication(channel, envelope)
+        return everywhere(self.program.channels[channel], Publication(channel, envelope))

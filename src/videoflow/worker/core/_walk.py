@@ -1,21 +1,22 @@
 """One input of a task, walked through its nodes: calls, retries, dead letters, statements.
 
-Used by the loops of the core. The node is the unit of failure (rule 7): a failing node is retried in
-place and, in the end, makes a skip, while what came before it stands. For each input and each
-port exactly one statement comes out: data, or a skip with its cause (rules 1 and 2).
+Used by the cores. It refuses to let an input pass in silence. The node is the unit of failure (rule 7): a
+failing node is retried in place and, in the end, makes a skip, while what came before it stands. For each
+input and each port exactly one statement comes out: data, or a skip with its cause (rules 1 and 2).
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin, gravest
+from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
 from videoflow.backends.runtime import FirstFailure
 from videoflow.ids import hash_id
+from videoflow.worker.core._elements import join, many_of, none_of
+from videoflow.worker.core._partitions import everywhere, key_problem, spread
 from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
 from videoflow.worker.core.actions import (
-    Action,
     Attempts,
     Call,
     Disposition,
@@ -28,9 +29,9 @@ from videoflow.worker.core.actions import (
     PutAside,
     RecordStarted,
     Returned,
+    Steps,
 )
 
-Steps = Generator[Action, Any, Any]
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 
@@ -65,6 +66,7 @@ class Walk:
         self._program = program
         self._channels = channels
         self._writer = Writer(program.task.name, slot, epoch)
+        self._part = slot if program.task.partitions > 1 else 0
         self._missing_is_none = {n.spec.name: n.spec.options.missing == "none" for n in program.nodes}
 
     def input(self, element: Element, *, suspect: bool) -> Steps:
@@ -79,14 +81,11 @@ class Walk:
         """Walks what the source produced for one ordinal through the rest of the task."""
         outcome = Outcome()
         entry = self._program.entry
+        problem = self._unplaceable(entry, outputs)
+        if problem is not None:
+            yield FailRun(first_failure(entry.spec.name, element, problem, 1, 1))
+            raise RunAborted(entry.spec.name)
         made = self._emit(entry, element, outputs, outcome)
-        yield from self._nodes(self._program.nodes[1:], made, {}, outcome, False)
-        return outcome
-
-    def skipped_source(self, element: Element) -> Steps:
-        """Walks a skip that the source itself states (an ordinal, or an interval of an ended epoch)."""
-        outcome = Outcome()
-        made = self._emit(self._program.entry, element, (), outcome)
         yield from self._nodes(self._program.nodes[1:], made, {}, outcome, False)
         return outcome
 
@@ -102,7 +101,7 @@ class Walk:
         position = self._program.nodes.index(node)
         for index, output in enumerate(outputs):
             at = Origin(origin.node, origin.epoch, origin.ordinal + index)
-            input_id = hash_id(self._program.run_id, node.spec.name, output[0], "flush", 0, index)
+            input_id = hash_id(self._program.run_id, node.spec.name, output[0], "flush", self._part, index)
             element = Element(input_id, at, last=at.ordinal, after=after)
             made = self._emit(node, element, (output,), outcome)
             yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, False)
@@ -124,7 +123,12 @@ class Walk:
             )
             for channel in self._channels
         ]
-        return identity, [Publication(number, made) for number, made in enumerate(passed)]
+        refs = self._program.channels
+        return identity, [
+            placed
+            for number, made in enumerate(passed)
+            for placed in everywhere(refs[number], Publication(number, made))
+        ]
 
     def _nodes(
         self,
@@ -153,13 +157,18 @@ class Walk:
         inputs = [[e for parent in given.parents for e in made.get(parent, ())] for given in node.inner]
         if len(inputs) == 1:
             return inputs[0]
-        by_trace: dict[tuple[Origin, tuple[Hop, ...]], list[Element | None]] = {}
+        depth = len(node.spec.scope)
+        by_trace: dict[tuple[Origin, tuple[Hop, ...]], list[list[Element]]] = {}
         for index, elements in enumerate(inputs):
             for element in elements:
-                by_trace.setdefault((element.origin, element.path), [None] * len(inputs))[index] = element
+                trace = element.origin, element.path[:depth]
+                by_trace.setdefault(trace, [[] for _ in inputs])[index].append(element)
         return [self._meet(node, members) for members in by_trace.values()]
 
-    def _meet(self, node: NodeProgram, members: Sequence[Element | None]) -> Element:
+    def _meet(self, node: NodeProgram, found: Sequence[list[Element]]) -> Element:
+        members = [
+            self._member(node, given, elements) for given, elements in zip(node.inner, found, strict=True)
+        ]
         return join(
             self._program.run_id,
             node.spec.name,
@@ -167,6 +176,17 @@ class Walk:
             members,
             missing_is_none=self._missing_is_none[node.spec.name],
         )
+
+    def _member(self, node: NodeProgram, given: InnerInput, elements: list[Element]) -> Element | None:
+        """Returns what one input says of a trace: an item, the list of a deeper fan-out, or nothing."""
+        depth = len(node.spec.scope)
+        if not elements:
+            return None
+        if not given.deeper:
+            return elements[0]
+        if len(elements[0].path) <= depth:
+            return none_of(replace(elements[0]))
+        return many_of(elements, depth, missing_is_none=self._missing_is_none[node.spec.name])
 
     def _one(self, node: NodeProgram, element: Element, outcome: Outcome, suspect: bool) -> Steps:
         """Calls one node for one element; returns (outputs, cause of a skip or None, dead letter or None)."""
@@ -186,6 +206,8 @@ class Walk:
             attempts += 1
             answer = yield Call(name, element, attempts)
             if isinstance(answer, Returned):
+                answer = self._unplaceable(node, answer.outputs) or answer
+            if isinstance(answer, Returned):
                 outcome.seconds += answer.seconds
                 outcome.consumed += int(node.spec.traits.checkpoints)
                 return answer.outputs, None, None
@@ -196,7 +218,19 @@ class Walk:
             if failure.disposition is Disposition.POISON or attempts >= limit:
                 ref = yield PutAside(name, element, failure, attempts)
                 return (), Cause.DEAD_LETTER, ref
-            yield Pause(min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS))
+            yield pause_after(attempts)
+
+    def _unplaceable(
+        self, node: NodeProgram, outputs: Sequence[tuple[str, Any, str | None]]
+    ) -> Failure | None:
+        """Returns the failure of a node whose output no partition can be found for."""
+        for port, value, _ in outputs:
+            for number in node.ports[port][1]:
+                problem = key_problem(self._program.channels[number], value)
+                if problem:
+                    remedy = "give the item that attribute, or partition by key= or source"
+                    return Failure(Disposition.POISON, problem, remedy=remedy)
+        return None
 
     def _note_fates(
         self,
@@ -217,7 +251,9 @@ class Walk:
                 Fate(FateKind.SKIPPED, element.missing[given.name]) if given.name in element.missing else fate
             )
             edge = _edge_of(given, element, node)
-            outcome.inner.append(InnerFate(edge, element.origin, element.last, element.path, own))
+            for path, skipped in element.parts.get(given.name, ((element.path, None),)):
+                said = own if skipped is None else Fate(FateKind.SKIPPED, skipped)
+                outcome.inner.append(InnerFate(edge, element.origin, element.last, path, said))
 
     def _emit(
         self,
@@ -233,8 +269,13 @@ class Walk:
             elements = self._elements(node.spec.name, port, many, element, emitted)
             made[node.spec.name, port] = elements
             for channel in channels:
-                envelopes = [self._publication(channel, element, e) for e in elements]
-                outcome.publications.append((element.input_id, envelopes))
+                made_here = [(e, self._publication(channel, element, e)) for e in elements]
+                ref = self._program.channels[channel]
+                if ref.partitions > 1:
+                    publications = list(spread(ref, element, made_here))
+                else:
+                    publications = [publication for _, publication in made_here]
+                outcome.publications.append((element.input_id, publications))
         return made
 
     def _elements(
@@ -284,43 +325,9 @@ class Walk:
         return tuple((key, str(getattr(value, key, ""))) for key in keys[channel]) if keys else ()
 
 
-def join(
-    run_id: str,
-    node: str,
-    names: Sequence[str],
-    members: Sequence[Element | None],
-    *,
-    missing_is_none: bool,
-) -> Element:
-    """Makes one element of what the parents of a join say of one trace (rule 2)."""
-    present = [member for member in members if member is not None]
-    causes = {
-        name: Cause.ABORTED if member is None else member.cause
-        for name, member in zip(names, members, strict=True)
-        if member is None or member.cause is not None
-    }
-    said = [member for member in present if member.cause is None]
-    lead = said[0] if said else present[0]
-    path = "/".join(f"{hop.node}.{hop.port}.{hop.k}" for hop in lead.path)
-    joined = Element(
-        hash_id(run_id, node, "join", *lead.origin, path, lead.last),
-        lead.origin,
-        lead.path,
-        tuple(None if m is None or m.cause is not None else m.values[0] for m in members),
-        last=lead.last,
-        key=lead.key,
-        source=lead.source,
-        event_time=lead.event_time,
-        low=lead.low,
-        after=lead.after,
-        via=tuple(("", "") if m is None or not m.via else m.via[0] for m in members),
-    )
-    gone = {name: cause for name, cause in causes.items() if cause is not None}
-    if Cause.ABORTED in gone.values() or not said or (gone and not missing_is_none):
-        joined.cause = gravest(gone.values())
-    else:
-        joined.missing = gone
-    return joined
+def pause_after(failures: int) -> Pause:
+    """Returns the wait before the next attempt, which doubles with each failure in a row."""
+    return Pause(min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS))
 
 
 def first_failure(node: str, element: Element, failure: Failure, attempts: int, limit: int) -> FirstFailure:

@@ -3,9 +3,12 @@
 The core is a generator: it yields one action at a time and is sent that action's answer. It is pure:
 no clock, no threads, no I/O, so the same code runs under every engine, in a simulation and in a
 test that answers by hand.
+
+Used by the cores, by the shell, and by whoever answers in its place. It refuses nothing: an action without
+an answer here does not type-check.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,6 +17,7 @@ from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
 from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
+from videoflow.errors import NodeFailed
 
 
 @dataclass(slots=True)
@@ -34,6 +38,8 @@ class Element:
         low: Lower bound of event times to come.
         after: Of flush outputs: what must precede.
         via: Inside a task: the (node, port) that each value came from.
+        parts: Input name → (trace, cause of a skip or None) of each item of a list; of such a list itself
+            under the name "".
     """
 
     input_id: str
@@ -49,6 +55,7 @@ class Element:
     low: float | None = None
     after: tuple[tuple[str, int, int], ...] = ()
     via: tuple[tuple[str, str], ...] = ()
+    parts: Mapping[str, tuple[tuple[tuple[Hop, ...], Cause | None], ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -98,9 +105,9 @@ class Failure:
     error: str
     where: str = ""
     trace: str = ""
-    code: str = "VF-NODE-FAILED"
+    code: str = NodeFailed.code
     remedy: str = ""
-    exit_status: int = 4
+    exit_status: int = NodeFailed.exit_status
     exception: BaseException | None = None
 
 
@@ -282,6 +289,9 @@ Action = (
     | FailRun
     | Terminate
 )
+
+Steps = Generator[Action, Any, Any]
+"""A part of a core: it yields actions, is sent their answers, and returns what it came to."""
 
 # Answers --------------------------------------------------------------------------------------
 

@@ -1,0 +1,77 @@
+"""What an ordered reader or a join holds and gives out: deliveries, and groups of them by trace."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from videoflow.backends.coverage import Hop, Origin
+from videoflow.backends.messaging import Delivery
+
+Key = tuple[int, ...]
+
+
+class CursorRecord(msgspec.Struct, array_like=True):
+    """How far a task has come in one origin: epoch, and the next (ordinal, k, k, …) expected."""
+
+    node: str
+    epoch: int
+    expected: list[int]
+
+
+@dataclass(slots=True)
+class Held:
+    """A delivery that is not settled; `remaining` of its traces are in no finished group yet.
+
+    `again`: it says what another message said that is still held.
+    """
+
+    reader: int
+    delivery: Delivery
+    remaining: int = 1
+    arrived: int = 0
+    again: bool = False
+
+
+@dataclass(slots=True)
+class Said:
+    """What one parent says of a trace: with one delivery, or with all those of its fan-out.
+
+    Attributes:
+        held: The deliveries, by k.
+        last: The last ordinal that they say it of.
+        many: They are the items of a deeper fan-out, and not one delivery that stands for all.
+        whole: None of these items is missing.
+    """
+
+    held: list[Held]
+    last: int
+    many: bool = False
+    whole: bool = True
+
+
+Member = Held | list[Held] | None
+
+
+@dataclass(slots=True)
+class Group:
+    """What the inputs say of one trace (or of an interval of ordinals that all parents skip).
+
+    Attributes:
+        origin: First ordinal.
+        path: Fan-outs passed.
+        last: Last ordinal.
+        members: One per parent; the list of a deeper parent's items; None for a parent that was aborted
+            before it said everything.
+        shares: Deliveries of which this group finishes so many traces.
+    """
+
+    origin: Origin
+    path: tuple[Hop, ...]
+    last: int
+    members: tuple[Member, ...]
+    shares: list[tuple[Held, int]]
+
+    @property
+    def suspect(self) -> bool:
+        """Whether some member was delivered before to a process that died."""
+        return any(held.delivery.token.transport_count > 1 for held, _ in self.shares)

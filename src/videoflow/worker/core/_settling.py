@@ -1,0 +1,31 @@
+"""How deliveries are settled, by what became of them; used by the core of a task that reads."""
+
+from videoflow.backends.coverage import Cause
+from videoflow.backends.messaging import Completed, CompletedReason, Delivery, Kind, Settlement, Terminal
+from videoflow.worker.core._groups import Held, Member
+from videoflow.worker.core._walk import Outcome
+
+
+def deliveries_of(member: Member) -> list[Held]:
+    """Returns what one parent said of a group."""
+    if member is None:
+        return []
+    return member if isinstance(member, list) else [member]
+
+
+def settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement:
+    """Returns how a member of a group that was worked on is settled."""
+    envelope = held.delivery.envelope
+    if envelope.kind is not Kind.DATA:
+        return Completed(CompletedReason.SKIPPED)
+    if outcome.record_ref is not None:
+        return Terminal(outcome.record_ref)
+    if cause is Cause.ABORTED:
+        return Completed(CompletedReason.ABANDONED)
+    return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
+
+
+def abandonment(delivery: Delivery) -> Settlement:
+    """Returns how something is settled that waits for a node that failed."""
+    data = delivery.envelope.kind is Kind.DATA
+    return Completed(CompletedReason.ABANDONED if data else CompletedReason.SKIPPED)
