@@ -1,4 +1,7 @@
-"""`python -m videoflow` is the command `videoflow`."""
+"""`python -m videoflow` is the command `videoflow`.
+
+Used where the console script is not on the path. It refuses nothing itself.
+"""
 
 import sys
 

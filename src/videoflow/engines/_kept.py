@@ -1,7 +1,8 @@
 """What a run in threads leaves on disk, when it was given a folder of run folders.
 
 Used by the threads engine, which keeps its records in memory: the documents are written when it starts, the
-report and the dead letters when it ends. A run without a folder leaves nothing.
+report and the dead letters when it ends. A run without a folder leaves nothing. It refuses a place that
+cannot be written, before anything starts.
 """
 
 from pathlib import Path

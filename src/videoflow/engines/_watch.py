@@ -1,7 +1,7 @@
 """Looking at values while a run goes on: one more consumer, whose items the caller takes out.
 
 Used by the threads engine for `Flow.watch`. It holds few items, so that who looks slowly slows the flow and
-loses nothing.
+loses nothing. It refuses nothing: what may be watched was judged when the flow was compiled.
 """
 
 import queue

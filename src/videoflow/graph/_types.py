@@ -1,6 +1,7 @@
 """Names for what cannot be typed further: annotations looked at as data, and values of the user.
 
-Used in the code that reads signatures, records arguments and calls user code.
+Used in the code that reads signatures, records arguments and calls user code. It refuses nothing; what a
+value may be is said by the codecs and by `wire`.
 """
 
 from typing import Any, TypeAlias, get_origin

@@ -1,6 +1,7 @@
 """Read-only arrays and their checks, for the value types of `videoflow.media`.
 
-Nothing here copies pixels. A check that fails says what it was given.
+Nothing here copies pixels. A check that fails says what it was given. Used by the value types. They refuse
+an array of another shape, type or range with the shape received.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Small values that counters and zones emit: `LineCount`, `ZoneCount`, `Event`.
 
-They hold plain data only, so that they cross every engine and are written to JSON as they are.
+They hold plain data only, so that they cross every engine and are written to JSON as they are. Used by nodes
+that count, and by whoever reads their output. They refuse directions that do not exist.
 """
 
 from __future__ import annotations

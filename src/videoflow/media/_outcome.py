@@ -1,6 +1,7 @@
 """How a source ended, as a value: `SourceOutcome`. Made by readers, read by the run's verdict.
 
-An expected ending is never an exception. Zero frames is `complete` only for a file that holds none.
+An expected ending is never an exception. Zero frames is `complete` only for a file that holds none. It
+refuses nothing: what an outcome means for a run is the verdict's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""One picture as PNG or JPEG bytes. Used by `Frame`; OpenCV is imported when it is called."""
+"""One picture as PNG or JPEG bytes. Used by `Frame`; OpenCV is imported when it is called.
+
+It refuses a suffix and a shape that no encoder takes.
+"""
 
 from __future__ import annotations
 

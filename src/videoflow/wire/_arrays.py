@@ -1,4 +1,7 @@
-"""Arrays at the border: making them immutable, naming their dtype, seeing where their memory lies."""
+"""Arrays at the border: making them immutable, naming their dtype, seeing where their memory lies.
+
+Used by the codec and by `freeze`. It refuses arrays of Python objects, and dtypes that name no fixed bytes.
+"""
 
 import functools
 import json

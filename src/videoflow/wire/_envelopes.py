@@ -1,4 +1,7 @@
-"""Envelopes as bytes: for the log of a channel, and for the outbox of a task."""
+"""Envelopes as bytes: for the log of a channel, and for the outbox of a task.
+
+Used by adapters and by the commit of a task. It refuses bytes of another version, and damaged ones.
+"""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,8 @@
-"""`freeze`: one value domain for every engine, canonical and immutable where it can be."""
+"""`freeze`: one value domain for every engine, canonical and immutable where it can be.
+
+Used where user code hands a value over. It refuses what not every engine can carry, with what to emit
+instead.
+"""
 
 import datetime
 import enum

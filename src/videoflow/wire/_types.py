@@ -1,7 +1,8 @@
 """Which classes may cross an edge, and under what name: dataclasses and Structs, by `module:qualname`.
 
 Only those two kinds are ever made from bytes, field by field and without running `__init__` or
-`__post_init__` of a dataclass, so that a value comes out as it went in, in every engine.
+`__post_init__` of a dataclass, so that a value comes out as it went in, in every engine. Used by the codec.
+It refuses a class that cannot be found again by its name in another process.
 """
 
 import dataclasses

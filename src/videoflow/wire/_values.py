@@ -1,4 +1,8 @@
-"""Values as bytes: MessagePack with five extensions, and references to payloads for large arrays."""
+"""Values as bytes: MessagePack with five extensions, and references to payloads for large arrays.
+
+Used by workers and by whoever reads records. It refuses bytes that it did not make, and never runs code in
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction

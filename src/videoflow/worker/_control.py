@@ -1,6 +1,7 @@
 """What a worker is told, and whom it tells: the two thin links between a shell and its engine.
 
-Used by the shell, filled by each engine. They carry no payload and decide nothing.
+Used by the shell, filled by each engine. They carry no payload and decide nothing. They refuse to lower what
+is desired.
 """
 
 import threading

@@ -1,4 +1,7 @@
-"""The largest item of each port that leaves a task; used where nodes are made."""
+"""The largest item of each port that leaves a task; used where nodes are made.
+
+It refuses nothing: the plan has every size.
+"""
 
 from videoflow.planner.plan import Plan, TaskPlan
 

@@ -1,7 +1,8 @@
 """The nodes of one task in this process: instances, contexts, state.
 
 Used by the shell. It opens and closes nodes, and calls them through their invokers; state that an attempt
-changed is kept only when the attempt succeeded (rule 5).
+changed is kept only when the attempt succeeded (rule 5). It refuses to raise: what user code raised is a
+`Failure`.
 """
 
 import logging

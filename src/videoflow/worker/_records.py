@@ -1,4 +1,7 @@
-"""Dead letters: what was put aside, self-contained."""
+"""Dead letters: what was put aside, self-contained.
+
+Used by the shell. It refuses to copy more than its budget: what is left out is named with its size.
+"""
 
 from videoflow import wire
 from videoflow.backends.runtime import DeadLetter

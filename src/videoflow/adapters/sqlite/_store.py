@@ -1,4 +1,8 @@
-"""The runtime store over SQLite: a write-ahead log without fsync, one connection per process."""
+"""The runtime store over SQLite: a write-ahead log without fsync, one connection per process.
+
+Used by the local engine and its workers, and by whoever reads a run folder afterwards. It refuses a file of
+another application, a file system without a write-ahead log, and a second thread on one connection.
+"""
 
 import fcntl
 import os

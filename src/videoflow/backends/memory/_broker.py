@@ -1,4 +1,8 @@
-"""The broker: every channel of every run in this process, under one lock."""
+"""The broker: every channel of every run in this process, under one lock.
+
+Used by the memory backend's publishers and receivers. It refuses a name that nobody made, and a
+specification other than the one that stands.
+"""
 
 import threading
 from typing import Final, NoReturn

@@ -1,4 +1,7 @@
-"""What a channel appends, and what each subscription keeps of it."""
+"""What a channel appends, and what each subscription keeps of it.
+
+Used by channels and subscriptions. It refuses nothing: it is what they are made of.
+"""
 
 from typing import Final
 

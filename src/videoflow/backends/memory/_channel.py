@@ -1,4 +1,7 @@
-"""One channel: what was announced, the room of its partitions, the writers' ends."""
+"""One channel: what was announced, the room of its partitions, the writers' ends.
+
+Used by the broker. It refuses a writer or a partition that was not provisioned.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

@@ -1,4 +1,7 @@
-"""What one owner's messaging object is made of, and how it is interrupted."""
+"""What one owner's messaging object is made of, and how it is interrupted.
+
+Used by the publisher and the receiver. It refuses nothing; an owner that was interrupted reads as such.
+"""
 
 from videoflow.backends.memory._broker import MemoryBroker
 from videoflow.clock import Clock, Signal

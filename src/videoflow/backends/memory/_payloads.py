@@ -1,4 +1,9 @@
-"""The payload contract in one process: objects are kept as they are, under named claims."""
+"""The payload contract in one process: objects are kept as they are, under named claims.
+
+Used by the threads engine, by `drive`, and by every adapter's examiner as the specification. It refuses what
+cannot be kept: an object beyond the budget, one that is to outlive the process, a claim that is not its
+caller's.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

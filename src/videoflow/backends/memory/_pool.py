@@ -1,4 +1,7 @@
-"""The objects of one process: their bytes, who claims them, and the budget that they share."""
+"""The objects of one process: their bytes, who claims them, and the budget that they share.
+
+Used by the payload store. It refuses an object that was never made, and one that never fits.
+"""
 
 import threading
 from collections import deque

@@ -1,4 +1,7 @@
-"""Provisioning and observing; everything can be read, so that Unknown means only: nobody made it."""
+"""Provisioning and observing; everything can be read, so that Unknown means only: nobody made it.
+
+Used through `MemoryMessaging`. It refuses nothing but what the broker refuses.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,4 +1,8 @@
-"""Publishing: statements are appended in order, all or none, as soon as there is room."""
+"""Publishing: statements are appended in order, all or none, as soon as there is room.
+
+Used through `MemoryMessaging`. It refuses a handle that is not of its own making, and a terminator of
+another kind.
+"""
 
 from collections import deque
 from collections.abc import Hashable, Sequence

@@ -1,4 +1,8 @@
-"""Receiving and settling: leases by owner, fenced by generation; competing or exclusive."""
+"""Receiving and settling: leases by owner, fenced by generation; competing or exclusive.
+
+Used through `MemoryMessaging`. It refuses an owner that was replaced, and exclusive calls on competing
+subscriptions and the reverse.
+"""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""The runtime store in one process: a dictionary, with the versions and the refusals of a real one."""
+"""The runtime store in one process: a dictionary, with the versions and the refusals of a real one.
+
+Used by the threads engine and by tests of whatever keeps records. It refuses a commit that changes a key
+twice; a version that is not the standing one is an outcome, not an error.
+"""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""One subscription of a channel: what waits, what is leased, what was settled."""
+"""One subscription of a channel: what waits, what is leased, what was settled.
+
+Used by the receiver and by channels. It refuses nothing: who may do what is judged by the receiver.
+"""
 
 import heapq
 import math

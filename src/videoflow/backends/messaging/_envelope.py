@@ -1,4 +1,7 @@
-"""The envelope: one publication on a channel."""
+"""The envelope: one publication on a channel.
+
+Used by whoever publishes, carries or reads. It refuses nothing: `wire` does, where it becomes bytes.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,4 +1,7 @@
-"""Names of channels, subscriptions and owners."""
+"""Names of channels, subscriptions and owners.
+
+Used wherever a channel is named. It refuses nothing, and holds no address of any broker.
+"""
 
 from enum import StrEnum
 

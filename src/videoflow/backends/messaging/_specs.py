@@ -1,4 +1,7 @@
-"""What is provisioned, delivered and settled."""
+"""What is provisioned, delivered and settled.
+
+Used by engines, workers and adapters. It refuses nothing: adapters do, when they are asked to provision.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """Signs in a file's own structure that it breaks off: MP4 boxes, RIFF sizes, Matroska segments.
 
-Only what a container states exactly is taken as evidence; counts and durations in headers are not.
+Only what a container states exactly is taken as evidence; counts and durations in headers are not. Used by
+the reader when a file has ended. It refuses to guess: without such a sign nothing is said.
 """
 
 from __future__ import annotations

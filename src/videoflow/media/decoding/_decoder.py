@@ -1,4 +1,7 @@
-"""From packets to pictures, with errors caught packet by packet, so that damage costs no more than it hit."""
+"""From packets to pictures, with errors caught packet by packet, so that damage costs no more than it hit.
+
+Used by the reader. It refuses nothing: what cannot be decoded is counted, and the next packet is tried.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Opening a video file: what to read of it, and what is wrong with it when it cannot be read.
 
 A path that cannot be opened at all is an error. A file whose content is no video is a finding,
-`UnplayableError`, which becomes an outcome.
+`UnplayableError`, which becomes an outcome. Used by everything here that reads a file. It refuses what is
+not local and not built yet, by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""From a decoded picture to the image of a `Frame`: colours, depth, rotation."""
+"""From a decoded picture to the image of a `Frame`: colours, depth, rotation.
+
+Used by the reader. It refuses nothing: PyAV converts what FFmpeg decodes.
+"""
 
 from __future__ import annotations
 

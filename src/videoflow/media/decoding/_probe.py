@@ -1,6 +1,7 @@
 """What a video file says of itself, before it is read: for planning, progress and messages.
 
-Nothing here is used for times or for the end of a reading: headers lie.
+Nothing here is used for times or for the end of a reading: headers lie. Used by `VideoSource` before it
+runs. It refuses a file that cannot be opened.
 """
 
 from __future__ import annotations

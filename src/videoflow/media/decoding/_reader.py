@@ -1,6 +1,7 @@
 """`VideoReader`: the frames of one video file, and how it ended. Used by source nodes.
 
-Times come from the container, exactly; indices are ranks in presentation order; the end is an outcome.
+Times come from the container, exactly; indices are ranks in presentation order; the end is an outcome. It
+refuses only what it cannot open.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The packets are read without being decoded; that is cheap, and tells each frame's index exactly. Where the
 file does not allow a proof (no times, damage, jumps, codecs with hidden frames), there is no start point,
-and the reader decodes from the beginning instead.
+and the reader decodes from the beginning instead. Used by the reader that resumes. It refuses a start point
+that is merely likely.
 """
 
 from __future__ import annotations

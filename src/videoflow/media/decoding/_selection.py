@@ -1,4 +1,7 @@
-"""Which decoded frames are emitted: every nth, so many a second, a stretch of time."""
+"""Which decoded frames are emitted: every nth, so many a second, a stretch of time.
+
+Used by the reader. It refuses nothing; the options were checked when they were made.
+"""
 
 from __future__ import annotations
 

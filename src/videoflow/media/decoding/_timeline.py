@@ -2,7 +2,8 @@
 
 A frame's index is its rank by presentation time among the packets of the file, so that a frame that cannot
 be decoded leaves a hole and moves no other; a reading that starts in the middle finds the same numbers.
-Where packets have only the times of decoding, as in AVI, the frames get these times in order.
+Where packets have only the times of decoding, as in AVI, the frames get these times in order. Used by the
+reader. It refuses to invent a time: a file without times has none.
 """
 
 from __future__ import annotations

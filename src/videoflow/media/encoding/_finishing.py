@@ -1,4 +1,7 @@
-"""From the working file to the finished one: one pass without re-encoding, then a look at the result."""
+"""From the working file to the finished one: one pass without re-encoding, then a look at the result.
+
+Used by the writer. It refuses to put a file in place that does not hold what was written.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One fragment of a file being written: a closed group of pictures from an encoder of its own.
 
-A fragment's bytes depend on its frames, its number and its start, and on nothing before it. So a file that is
-cut back to the end of a fragment and continued comes out as if nothing had happened.
+A fragment's bytes depend on its frames, its number and its start, and on nothing before it. So a file that
+is cut back to the end of a fragment and continued comes out as if nothing had happened. Used by the writer.
+It refuses frames of another size or kind than its first.
 """
 
 from __future__ import annotations

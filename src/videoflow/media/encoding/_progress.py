@@ -1,4 +1,7 @@
-"""What a writer must remember to continue a file: `Progress`, as plain data."""
+"""What a writer must remember to continue a file: `Progress`, as plain data.
+
+Used by the writer and kept by sinks in their state. It refuses data of another version.
+"""
 
 from __future__ import annotations
 

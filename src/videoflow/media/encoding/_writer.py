@@ -2,7 +2,8 @@
 
 While writing, the frames are in `<path>.part`, a fragmented MP4 that plays. A fragment is durable as soon as
 it is closed; `state()` then says how to continue. `finish` turns it into the file that was asked for.
-Whatever crashes lie between, the bytes of the finished file are the same.
+Whatever crashes lie between, the bytes of the finished file are the same. It refuses a frame that does not
+follow the one before, and a place that cannot be written.
 """
 
 from __future__ import annotations

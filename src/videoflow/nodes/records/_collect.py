@@ -1,4 +1,7 @@
-"""`Collect`: brings values back to whoever ran the flow."""
+"""`Collect`: brings values back to whoever ran the flow.
+
+Used in flows whose results are small and wanted in Python. It refuses to keep more than its limit.
+"""
 
 from typing import Any, Unpack
 

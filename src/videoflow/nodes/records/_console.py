@@ -1,4 +1,7 @@
-"""`Console`: says now and then what passes by."""
+"""`Console`: says now and then what passes by.
+
+Used to look at a flow that runs. It refuses nothing, and is no record: lines may come twice after a crash.
+"""
 
 import sys
 from typing import Unpack

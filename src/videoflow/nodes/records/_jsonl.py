@@ -1,4 +1,7 @@
-"""`JsonlSink`: one line of JSON for each input, each exactly once."""
+"""`JsonlSink`: one line of JSON for each input, each exactly once.
+
+Used as the sink of counts and events. It refuses a place that cannot be written, before the run starts.
+"""
 
 from pathlib import Path
 from typing import Any, Unpack

@@ -1,6 +1,7 @@
 """The place where people walk: a wall, and slabs that lead away from it.
 
-Used by the scene. Grays and soft browns alone, so that the people are what has colour.
+Used by the scene. Grays and soft browns alone, so that the people are what has colour. It refuses nothing:
+its arguments were checked by the scene.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""`SyntheticScene`: people who walk, drawn, and where they are."""
+"""`SyntheticScene`: people who walk, drawn, and where they are.
+
+Used where no footage is at hand, and in tests as truth. It refuses sizes that hold no person.
+"""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,6 +1,7 @@
 """Where everybody is at a frame: walks to and fro, as plain functions of the frame's number.
 
-Used by the scene. Any frame can be had by itself. Positions are whole numbers of pixels.
+Used by the scene. Any frame can be had by itself. Positions are whole numbers of pixels. It refuses nothing:
+its arguments were checked by the scene.
 """
 
 from dataclasses import dataclass

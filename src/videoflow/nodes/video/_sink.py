@@ -1,4 +1,8 @@
-"""`VideoSink`: an H.264 file that a crash cannot spoil. It needs the extra `video`."""
+"""`VideoSink`: an H.264 file that a crash cannot spoil. It needs the extra `video`.
+
+Used as the end of a flow that makes a video. It refuses a place that cannot be written, before the run
+starts.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack

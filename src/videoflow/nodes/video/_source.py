@@ -1,4 +1,7 @@
-"""`VideoSource`: the frames of a video file. It needs the extra `video`."""
+"""`VideoSource`: the frames of a video file. It needs the extra `video`.
+
+Used as the beginning of a flow. It refuses what it cannot open; how a file ends is an outcome.
+"""
 
 import math
 import re

@@ -1,4 +1,7 @@
-"""`Annotator`: draws what other nodes found. It needs the extra `video`, loaded when it opens."""
+"""`Annotator`: draws what other nodes found. It needs the extra `video`, loaded when it opens.
+
+Used before a video sink. It refuses inputs that it cannot draw, by their type.
+"""
 
 from typing import TYPE_CHECKING, Any, Unpack
 

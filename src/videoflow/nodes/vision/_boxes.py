@@ -1,6 +1,7 @@
 """Arithmetic on boxes: overlap and suppression. Used by the detector and the tracker; plain NumPy.
 
-A box is left, top, right, bottom in pixels, +y down. Boxes of no area overlap nothing.
+A box is left, top, right, bottom in pixels, +y down. Boxes of no area overlap nothing. It refuses nothing:
+its callers pass arrays that they made.
 """
 
 import numpy as np

@@ -3,11 +3,11 @@
 The method is Y. Zhang et al., "ByteTrack: Multi-object tracking by associating every detection box", 2022:
 predicted tracks are matched with the confident boxes first, and those left over with the doubtful boxes, so
 that a person half hidden keeps their number. What differs: time is the frames' time and not a count of
-frames; boxes of another class never match; a number is given when a track is confirmed, so that
-numbers are dense.
+frames; boxes of another class never match; a number is given when a track is confirmed, so that numbers are
+dense.
 
 A track that starts in the first frame is confirmed at once. Any other is confirmed when the next frame shows
-it again, and forgotten otherwise.
+it again, and forgotten otherwise. It refuses nothing: the node checks its arguments.
 """
 
 from collections.abc import Callable, Mapping

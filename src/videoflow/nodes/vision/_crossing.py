@@ -1,12 +1,13 @@
 """Who crosses a line, and which way. Used by the line counter node; its state is plain lists and numbers.
 
-A line goes from a to b. With +y down, who walks from a to b has on the *left* the points p with
-(b - a) x (p - a) < 0, where (u x v) = u.x * v.y - u.y * v.x: for a line drawn from left to right that is the
-part above it on the screen. Only the segment counts: a way around its ends is no crossing.
+A line goes from a to b. With +y down, who walks from a to b has on the *left* the points p with (b - a) x (p
+- a) < 0, where (u x v) = u.x * v.y - u.y * v.x: for a line drawn from left to right that is the part above
+it on the screen. Only the segment counts: a way around its ends is no crossing.
 
 Boxes tremble, and somebody who walks along the line would cross it with every tremor. So an anchor nearer to
 the line than `TREMOR` of its box's height is on neither side; a crossing is counted when the anchor has left
-this band on the other side, and stepping onto the line and back is none.
+this band on the other side, and stepping onto the line and back is none. It refuses nothing: the node checks
+its arguments.
 """
 
 import math

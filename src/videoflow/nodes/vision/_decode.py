@@ -3,7 +3,8 @@
 Two kinds of output are known: `ssd` (encodings relative to anchors, and class scores with a background
 column) and `yolo` (centre, size and class scores in one array). Boxes come out in pixels of the model's
 input. Anchors and encodings follow W. Liu et al., "SSD: Single Shot MultiBox Detector", 2016, with the
-scales of the TensorFlow object detection API.
+scales of the TensorFlow object detection API. It refuses nothing: the session has checked the outputs of the
+model.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""`Detector`: finds objects in frames. It needs the extras `onnx` and `video`, loaded when it opens."""
+"""`Detector`: finds objects in frames. It needs the extras `onnx` and `video`, loaded when it opens.
+
+Used in flows on frames. It refuses a model that it cannot read, when it opens.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Unpack

@@ -1,7 +1,8 @@
 """Drawing boxes, traces and counts on a picture. Used by the annotator node; it needs OpenCV.
 
 Everything scales with the picture, so that a mark looks the same on a thumbnail and in 4K. A track keeps its
-colour from its number alone, wherever and whenever it is drawn.
+colour from its number alone, wherever and whenever it is drawn. It refuses nothing: the node checks what it
+draws.
 """
 
 from collections.abc import Sequence

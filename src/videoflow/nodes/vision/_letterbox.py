@@ -1,7 +1,8 @@
 """Fitting a picture of any size into the fixed square of a model, and boxes back. Used by the detector core.
 
-The picture keeps its shape: it is scaled by one factor, centred, and the rest is filled with one gray.
-It needs OpenCV, and is imported only when a detector opens.
+The picture keeps its shape: it is scaled by one factor, centred, and the rest is filled with one gray. It
+needs OpenCV, and is imported only when a detector opens. It refuses nothing: a frame has been checked when
+it was made.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""`LineCounter`: counts tracks that cross a line."""
+"""`LineCounter`: counts tracks that cross a line.
+
+Used behind a tracker. It refuses boxes without tracks, and frames without times.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Unpack

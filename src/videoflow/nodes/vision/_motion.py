@@ -1,12 +1,13 @@
 """Where a box is likely to be: a Kalman filter of constant velocity. Used by the tracker; plain NumPy.
 
 The state of a box is centre x, centre y, width and height, each with its velocity. The four coordinates do
-not influence one another (the noise is diagonal), so each has a filter of two numbers, and all filters of all
-tracks are stepped in one array operation. Noise in proportion to the size of the box follows N. Wojke et al.,
-"Simple online and realtime tracking with a deep association metric", 2017, and, for width and height in place
-of aspect and height, N. Aharon et al., "BoT-SORT", 2022. Their unit of time is a frame; here it is
+not influence one another (the noise is diagonal), so each has a filter of two numbers, and all filters of
+all tracks are stepped in one array operation. Noise in proportion to the size of the box follows N. Wojke et
+al., "Simple online and realtime tracking with a deep association metric", 2017, and, for width and height in
+place of aspect and height, N. Aharon et al., "BoT-SORT", 2022. Their unit of time is a frame; here it is
 `STEP_SECONDS`, so that the filter means the same at every frame rate. The noise of the velocity is half of
-theirs: on annotated pedestrians with some boxes left out, that kept more identities.
+theirs: on annotated pedestrians with some boxes left out, that kept more identities. It refuses nothing: the
+tracker passes arrays that it made.
 """
 
 from dataclasses import dataclass, replace

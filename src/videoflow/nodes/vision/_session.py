@@ -1,7 +1,8 @@
 """The detector core: pictures in, boxes out, over ONNX Runtime. Used by the detector node.
 
 It imports ONNX Runtime and OpenCV, so it is imported only when a detector opens. On a CPU it runs picture by
-picture with a fixed number of threads, so that a box never depends on what else was in the batch.
+picture with a fixed number of threads, so that a box never depends on what else was in the batch. It refuses
+a model whose inputs or outputs it does not know.
 """
 
 from collections.abc import Sequence

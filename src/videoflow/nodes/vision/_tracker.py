@@ -1,4 +1,7 @@
-"""`Tracker`: gives boxes of one thing one number. It needs the extra `video`, loaded when it opens."""
+"""`Tracker`: gives boxes of one thing one number. It needs the extra `video`, loaded when it opens.
+
+Used behind a detector. It refuses parameters that cannot be, when the flow is built.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
