@@ -1,7 +1,8 @@
 """The ledger at the end of a run: on every edge, announced = delivered, skipped, dropped, and so on.
 
 Used by the report. Both ends are read through the backend; an end that could not be read leaves the edge
-unknown, never closed. Edges are also compared with the next ones, through the nodes between them.
+unknown, never closed. Edges are also compared with the next ones, through the nodes between them. It refuses
+to judge: what is in doubt is noted, and `judge` is told how the run ended.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,7 @@
 """What can be wrong with a graph: ports that are not there, joins that never meet, groups that cannot fuse.
 
-Used by the compiler, which reports all of it at once. It needs the document alone.
+Used by the compiler, which reports all of it at once. It needs the document alone. It refuses nothing
+itself: it returns every problem that it finds.
 """
 
 import os

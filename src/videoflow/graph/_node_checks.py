@@ -1,6 +1,7 @@
 """What can be wrong with one node: its class, its options, how many inputs it is wired to.
 
-Used by the compiler, which reports all of it at once.
+Used by the compiler, which reports all of it at once. It refuses nothing itself: it returns every problem
+that it finds.
 """
 
 import re

@@ -1,13 +1,14 @@
 """Joins of streams that were merged apart: the one place where a hold depends on bounds above it.
 
 Two tasks that merge the same sources write them in two orders: one may be ahead in one source, the other in
-another. A join below both holds items of each that the other has not written yet, so each of its inputs
-must hold more than that: what the channels between a source and the other merging task have room for. So
-these channels get a small bound.
+another. A join below both holds items of each that the other has not written yet, so each of its inputs must
+hold more than that: what the channels between a source and the other merging task have room for. So these
+channels get a small bound.
 
-Why this is enough: of the first n items that a join still needs in the order of one merging task, fewer
-than n are unwritten by the other when the last of them is written. Whichever of the two finished its first
-n earlier, one of these was written by both, and stands among the first n of both.
+Why this is enough: of the first n items that a join still needs in the order of one merging task, fewer than
+n are unwritten by the other when the last of them is written. Whichever of the two finished its first n
+earlier, one of these was written by both, and stands among the first n of both. Used by the sizing. It
+refuses such joins below one another, for which no bound is enough.
 """
 
 from collections.abc import Callable, Iterator, Mapping

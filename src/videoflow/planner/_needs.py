@@ -1,4 +1,7 @@
-"""What one subscription must be able to have leased, as a sum that can be explained."""
+"""What one subscription must be able to have leased, as a sum that can be explained.
+
+Used by the sizing, and by `explain` for its words. It refuses nothing.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,7 @@
-"""What a user should know of a plan: weaker guarantees, and what lies outside the identity of results."""
+"""What a user should know of a plan: weaker guarantees, and what lies outside the identity of results.
+
+Used by `plan_flow` for the document. It refuses nothing, and hides nothing that is weaker.
+"""
 
 from videoflow.graph.spec import NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts

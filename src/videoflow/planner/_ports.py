@@ -1,4 +1,7 @@
-"""What is known of every port before any bound is chosen: item size, fan-out, sources above it."""
+"""What is known of every port before any bound is chosen: item size, fan-out, sources above it.
+
+Used by sizing and admission. It refuses nothing; a size that nobody knows is assumed, and said to be.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

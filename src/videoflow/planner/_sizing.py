@@ -1,8 +1,9 @@
 """How much every subscription must be able to hold, so that no wait can become a cycle (rule 4).
 
-A competing task may answer its inputs out of turn, but never further than its *spread*. Whoever needs
-them in turn must be able to hold all that may come early: its *hold*. Credits are never below it, and a
-channel has room for it. This module computes both for one `scale` of the spreads; `_fitting` chooses it.
+A competing task may answer its inputs out of turn, but never further than its *spread*. Whoever needs them
+in turn must be able to hold all that may come early: its *hold*. Credits are never below it, and a channel
+has room for it. This module computes both for one `scale` of the spreads; `_fitting` chooses it. Used by the
+fitting. It refuses nothing: whether the figures fit is judged there.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""The spread of rule 4: how far competing replicas may answer their inputs out of turn."""
+"""The spread of rule 4: how far competing replicas may answer their inputs out of turn.
+
+Used by the sizing. It refuses nothing; it never goes below what works.
+"""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
 """From nodes to tasks: grouping by label, how inputs are taken, how results are committed.
 
-It judges the conditions of fusing and of replicas again, since a spec may come from anywhere, and
-reports all problems of a flow at once.
+It judges the conditions of fusing and of replicas again, since a spec may come from anywhere, and reports
+all problems of a flow at once. Used first by `plan_flow`. It refuses what cannot be fused or cannot compete.
 """
 
 from collections.abc import Mapping, Sequence

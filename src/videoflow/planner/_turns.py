@@ -1,9 +1,9 @@
 """How far the items of a channel may be out of turn, and whose order they are in.
 
 Within one source the turn is the ordinal: only tasks whose replicas compete disturb it, each by its spread,
-and an ordered task restores it. Between sources there is no order by contract, but there is one in fact:
-the order in which the task that merged them wrote. A join that reads two channels with several sources each
-depends on it, and no ordered task restores it.
+and an ordered task restores it. Between sources there is no order by contract, but there is one in fact: the
+order in which the task that merged them wrote. A join that reads two channels with several sources each
+depends on it, and no ordered task restores it. Used by the sizing and the interleaving. It refuses nothing.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,8 @@
-"""Which task reads which port over which channel; edges inside a task have none."""
+"""Which task reads which port over which channel; edges inside a task have none.
+
+Used by everything in the planner that comes after the cut into tasks. It refuses nothing: the compiler
+judged the edges.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""How the planner writes figures and lists for people."""
+"""How the planner writes figures and lists for people.
+
+Used where the planner explains itself. It refuses nothing.
+"""
 
 from collections.abc import Sequence
 

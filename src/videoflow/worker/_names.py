@@ -1,4 +1,7 @@
-"""The names of a plan's channels and subscriptions in one run."""
+"""The names of a plan's channels and subscriptions in one run.
+
+Used by workers and engines, so that both name the same channels. It refuses nothing.
+"""
 
 from videoflow.backends.messaging import ChannelId, Layout, Reliability, SubscriptionId, SubscriptionKind
 from videoflow.planner.plan import ChannelRef, SubscriptionPlan
