@@ -218,18 +218,36 @@ class NotYet(UsageError):
 
 
 class IncompatibleProfile(UsageError):
-    """Guarantees that a composition, or a thing found on a server, cannot give; lists every miss."""
+    """Guarantees that a composition, or a thing found on a server, cannot give.
+
+    The cause says once what several subjects lack alike.
+
+    Attributes:
+        misses: Everything that is definitely missing.
+        unread: Sentences about what could not be read beside it, and may be missing too.
+    """
 
     code = "VF-PROFILE"
 
-    def __init__(self, misses: Sequence[Miss]) -> None:
+    def __init__(self, misses: Sequence[Miss], *, unread: Sequence[str] = ()) -> None:
         self.misses = tuple(misses)
-        shown = "\n".join(
-            f"{m.subject}: {m.profile} needs {m.guarantee} = {m.wanted}, found {m.found} ({m.remedy})"
-            for m in self.misses
-        )
+        self.unread = tuple(unread)
+        alike: dict[tuple[str, str], list[str]] = {}
+        for m in self.misses:
+            what = f"({m.profile}): {m.guarantee}: wanted {m.wanted}, found {m.found}"
+            alike.setdefault((what, m.remedy), []).append(m.subject)
+        remedies = list(dict.fromkeys(remedy for _, remedy in alike))
+        shown = [
+            f"{', '.join(dict.fromkeys(subjects))} {what}"
+            + (f"\n  remedy: {remedy}" if len(remedies) > 1 else "")
+            for (what, remedy), subjects in alike.items()
+        ]
+        count = len(self.misses)
         super().__init__(
-            "a guarantee cannot be given", cause=shown, effect="nothing was started", remedy="see each line"
+            "a guarantee cannot be given" if count == 1 else f"{count} guarantees cannot be given",
+            cause="\n".join([*shown, *self.unread]),
+            effect="nothing was started",
+            remedy=remedies[0] if len(remedies) == 1 else "see each line",
         )
 
 

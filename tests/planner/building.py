@@ -22,6 +22,7 @@ from videoflow.graph.spec import (
     NodeSpec,
     OptionsSpec,
     PortRef,
+    RequirementsSpec,
     TraitsSpec,
 )
 from videoflow.planner import PlanFacts, SizingDefaults
@@ -65,6 +66,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[NodeSpec] = []
         self.edges: list[EdgeSpec] = []
+        self.requirements = RequirementsSpec()
 
     def source(self, name: str, **parts: Any) -> str:
         return self._add(make_node(name, NodeKind.PRODUCER, **parts), ())
@@ -97,7 +99,13 @@ class Graph:
         return (*node.scope, f"{node.name}.{parent.port}") if parent.port in node.many else node.scope
 
     def spec(self) -> FlowSpec:
-        return FlowSpec(flow_id="flow", folder=".", nodes=tuple(self.nodes), edges=tuple(self.edges))
+        return FlowSpec(
+            flow_id="flow",
+            folder=".",
+            nodes=tuple(self.nodes),
+            edges=tuple(self.edges),
+            requirements=self.requirements,
+        )
 
 
 MESSAGING = MessagingCapabilities(

@@ -26,6 +26,7 @@ from videoflow.graph import (
     find_factory,
     load_flow_file,
     parameters,
+    parse_requirements,
 )
 
 Annotation = Any
@@ -47,6 +48,7 @@ RESERVED = frozenset(
         "--messaging",
         "--quiet",
         "--report",
+        "--require",
         "--resume",
         "--run-dir",
         "--stall-seconds",
@@ -71,6 +73,15 @@ Memory = Annotated[
     typer.Option(
         metavar="SIZE",
         help='Memory for items in flight, such as "2 GiB"; by default up to a quarter of what is free.',
+        show_default=False,
+    ),
+]
+Require = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[=VALUE]",
+        help="What the engine must guarantee, such as isolated, or detect:tolerated_failures=1 for one "
+        "channel; adds to what the flow requires. May be repeated.",
         show_default=False,
     ),
 ]
@@ -155,6 +166,16 @@ def _names_that_were_meant() -> Iterator[None]:
         if found:
             error.remedy = found
         raise
+
+
+def required_too(flow: Flow, texts: Sequence[str] | None) -> Flow:
+    """Adds what a command line requires to what a flow does, and returns the flow.
+
+    Raises:
+        ArgumentInvalid: A text that is no requirement.
+    """
+    flow.requirements = flow.requirements.strengthened(parse_requirements(texts or ()))
+    return flow
 
 
 def show_help(context: typer.Context, target: str) -> None:

@@ -6,7 +6,17 @@ import typer
 
 from videoflow import registry
 from videoflow.cli._console import columns, results
-from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
+from videoflow.cli._flow_file import (
+    WORDS,
+    Debug,
+    Help,
+    Memory,
+    Require,
+    Target,
+    load,
+    required_too,
+    show_help,
+)
 from videoflow.cli._plan_text import plan_lines
 from videoflow.cli._units import parse_bytes
 from videoflow.graph.running import RunOptions, RunRequest
@@ -32,16 +42,17 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     target: Target = "",
     engine: Annotated[str, typer.Option(metavar="NAME", help="For local or threads.")] = "local",
     memory_bytes: Memory = "",
+    require: Require = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     diagram: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid diagram.")] = False,
     debug: Debug = False,
     shown_help: Help = False,
 ) -> None:
-    """Show how a flow would run, and why: tasks, transports, buffers, commit orders."""
+    """Show how a flow would run, and why: tasks, transports, buffers, commit orders, guarantees."""
     if shown_help:
         show_help(context, target)
         return
-    flow = load(target).build(context.args)
+    flow = required_too(load(target).build(context.args), require)
     options = RunOptions(memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None)
     found = cast("Planning", registry.load(registry.ENGINES, engine)())
     plan = found.plan(RunRequest(flow.compile(), {}, options))

@@ -10,7 +10,17 @@ import typer
 
 from videoflow.cli._boundary import INTERRUPTED
 from videoflow.cli._console import columns, show_block, watched
-from videoflow.cli._flow_file import WORDS, Debug, Help, Memory, Target, load, show_help
+from videoflow.cli._flow_file import (
+    WORDS,
+    Debug,
+    Help,
+    Memory,
+    Require,
+    Target,
+    load,
+    required_too,
+    show_help,
+)
 from videoflow.cli._follow import follow
 from videoflow.cli._logs import Logs
 from videoflow.cli._outcome import ending_blocks, more_dead_letters
@@ -50,6 +60,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     engine: Annotated[str, typer.Option(metavar="NAME", help="local (processes) or threads.")] = "local",
     run_dir: RunDir = None,
     memory_bytes: Memory = "",
+    require: Require = None,
     drain_seconds: Annotated[
         float, typer.Option(metavar="SECONDS", help="How long a stop may drain.", min=0)
     ] = _DEFAULTS.drain_seconds,
@@ -91,7 +102,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     )
     if report is not None:
         require_writable(report.absolute())
-    flow = load(target).build(context.args)
+    flow = required_too(load(target).build(context.args), require)
     return _run(flow, engine, options, _Shown(quiet, json, report, debug))
 
 

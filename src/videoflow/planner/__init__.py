@@ -8,31 +8,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from videoflow.planner._composition import (
-        AdmittedChannel,
+    from videoflow.planner._admitted import AdmittedChannel, CompositionPlan, Distance, Ground
+    from videoflow.planner._composition import plan_composition
+    from videoflow.planner._facts import PlanFacts, SizingDefaults
+    from videoflow.planner._findings import Guarantee
+    from videoflow.planner._plan import plan_flow
+    from videoflow.planner._requirements import (
         ChannelRequirement,
-        CompositionPlan,
         CompositionRequirements,
         Effects,
-        plan_composition,
+        JoinRequirement,
+        SinkDeclaration,
+        TaskRequirement,
     )
-    from videoflow.planner._facts import PlanFacts, SizingDefaults
-    from videoflow.planner._plan import plan_flow
 
 __all__ = [
     "AdmittedChannel",
     "ChannelRequirement",
     "CompositionPlan",
     "CompositionRequirements",
+    "Distance",
     "Effects",
+    "Ground",
+    "Guarantee",
+    "JoinRequirement",
     "PlanFacts",
+    "SinkDeclaration",
     "SizingDefaults",
+    "TaskRequirement",
     "plan_composition",
     "plan_flow",
 ]
 
 # A worker process reads plans and makes none: it does not pay for loading what plans.
-_MODULES = ("_composition", "_facts", "_plan")
+_MODULES = ("_admitted", "_composition", "_facts", "_findings", "_plan", "_requirements")
 
 
 def __getattr__(name: str) -> object:

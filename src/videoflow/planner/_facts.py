@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from videoflow.backends.capabilities import (
+    AllocationCapabilities,
     ExecutionCapabilities,
     MessagingCapabilities,
     PayloadCapabilities,
@@ -53,6 +54,7 @@ class PlanFacts:
         cpus: Processors that the run may use.
         fuse: False: labels are ignored and each node is a task, to compare.
         defaults: Where sizing starts.
+        allocation: What its allocator of accelerators guarantees, or None where it has none.
     """
 
     engine: str
@@ -66,3 +68,4 @@ class PlanFacts:
     cpus: float = 1.0
     fuse: bool = True
     defaults: SizingDefaults = SizingDefaults()
+    allocation: AllocationCapabilities | None = None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from videoflow.backends.outcomes import Unknown
+from videoflow.backends.outcomes import Known, Unknown
 from videoflow.errors import MemoryShort, UnobservableState
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._sizing import Sizing, size
@@ -37,7 +37,9 @@ class Fit:
 
 
 def fit(wiring: Wiring, facts: PlanFacts) -> Fit:
-    """Chooses the largest spreads and bounds that the budget has room for.
+    """Chooses the largest spreads and bounds that the budget and the payload store have room for.
+
+    A payload store that has no room even for the least is left to be refused by name.
 
     Raises:
         MemoryShort: The budget is more than there is, or less than the flow needs.
@@ -45,13 +47,22 @@ def fit(wiring: Wiring, facts: PlanFacts) -> Fit:
     """
     _check_budget(facts)
     sizing = size(wiring, facts, _SCALES[0])
+    room = _room(facts)
     for scale in _SCALES[1:]:
-        if sizing.least_bytes <= facts.memory_budget_bytes:
+        if sizing.least_bytes <= room:
             break
         sizing = size(wiring, facts, scale)
     if sizing.least_bytes > facts.memory_budget_bytes:
         raise _too_small(wiring, facts, sizing)
-    return Fit(sizing, _share(facts, sizing))
+    return Fit(sizing, _share(facts, sizing, max(0, room - sizing.least_bytes)))
+
+
+def _room(facts: PlanFacts) -> int:
+    """Returns what buffers may take: their budget, or what the payload store has free where that is less."""
+    free = facts.payload.free_bytes
+    return (
+        min(facts.memory_budget_bytes, free.value) if isinstance(free, Known) else facts.memory_budget_bytes
+    )
 
 
 def _check_budget(facts: PlanFacts) -> None:
@@ -74,7 +85,7 @@ def _check_budget(facts: PlanFacts) -> None:
         )
 
 
-def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
+def _share(facts: PlanFacts, sizing: Sizing, spare: int) -> dict[ChannelRef, ChannelRoom]:
     """Gives every channel its floor, and of the rest the same share of what it would like."""
     wanted: dict[ChannelRef, tuple[int, int, int]] = {}
     for channel, floor in sizing.floors.items():
@@ -85,7 +96,6 @@ def _share(facts: PlanFacts, sizing: Sizing) -> dict[ChannelRef, ChannelRoom]:
         size_bytes = max(floor_bytes, liked)
         wanted[channel] = (items, floor_bytes, size_bytes)
     above = sum(size_bytes - floor_bytes for _, floor_bytes, size_bytes in wanted.values())
-    spare = facts.memory_budget_bytes - sizing.least_bytes
     rooms = {}
     for channel, (items, floor_bytes, size_bytes) in wanted.items():
         granted = size_bytes

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from videoflow.graph.spec import FlowSpec, PortRef
-from videoflow.planner._admission import admit
+from videoflow.planner._admitted import CompositionPlan
+from videoflow.planner._composition import plan_composition
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fitting import Fit, fit
 from videoflow.planner._notes import identity_exceptions, notes
 from videoflow.planner._ports import size_reason
+from videoflow.planner._requiring import execution_on, requirements_of
 from videoflow.planner._tasks import Task, make_tasks
 from videoflow.planner._wiring import Reading, Wiring, wire
 from videoflow.planner._words import count_text, size_text
@@ -37,13 +39,14 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
         NotYet: It asks for something that is not built yet.
         IncompatibleProfile: The backends cannot give what the flow needs; every miss is listed.
         MemoryShort: Its buffers do not fit the budget, or the budget does not fit the machine.
-        UnobservableState: The available memory could not be read.
+        UnobservableState: The available memory, or a guarantee, could not be read.
     """
     tasks = make_tasks(spec, facts)
     wiring = wire(spec, tasks)
     transport = Transport.SHM if facts.execution.crosses_processes else Transport.MEMORY
-    admit(wiring, facts)
+    _admit(wiring, facts)  # before any size is judged: what the backends cannot give is said first
     fitted = fit(wiring, facts)
+    admitted = _admit(wiring, facts, fitted)
     return Plan(
         engine=facts.engine,
         spec=spec,
@@ -55,7 +58,20 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
         memory_bytes=fitted.memory_bytes,
         memory_budget_bytes=facts.memory_budget_bytes,
         outside_identity=identity_exceptions(wiring),
-        notes=notes(wiring, facts, fitted),
+        notes=(*notes(wiring, facts, fitted), *admitted.notes),
+        admitted=admitted,
+    )
+
+
+def _admit(wiring: Wiring, facts: PlanFacts, fitted: Fit | None = None) -> CompositionPlan:
+    return plan_composition(
+        requirements_of(wiring, facts, fitted),
+        facts.messaging,
+        facts.payload,
+        facts.runtime,
+        facts.allocation,
+        execution_on(facts),
+        payload_refs_in_use=bool(wiring.writers),
     )
 
 

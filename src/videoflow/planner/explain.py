@@ -5,9 +5,11 @@ plan and computes nothing anew, so that it cannot disagree with the engine that 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from videoflow.graph.spec import NodeKind
+from videoflow.planner._explained import admitted_sections, required_section
+from videoflow.planner._sections import Row as Row
+from videoflow.planner._sections import Section as Section
 from videoflow.planner._words import count_text, list_text, size_text
 from videoflow.planner.plan import (
     ChannelPlan,
@@ -45,36 +47,11 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a table, and sentences below it that say why."""
-
-    cells: tuple[str, ...]
-    why: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Section:
-    """A titled part: sentences, then a table.
-
-    Attributes:
-        title: What it is about.
-        sentences: To be shown one below the other.
-        columns: Headings, or none where there is no table.
-        rows: As many cells as there are columns.
-        numbers: Columns to be set flush right.
-    """
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-    numbers: tuple[str, ...] = ()
-
-
 def explain_text(plan: Plan) -> list[Section]:
     """Returns the plan as sections, in the order in which to read them."""
-    sections = [_summary(plan), _tasks(plan), _edges(plan), _channels(plan), _memory(plan)]
+    required = required_section(plan)
+    sections = [_summary(plan), *([] if required is None else [required])]
+    sections += [_tasks(plan), _edges(plan), _channels(plan), _memory(plan), *admitted_sections(plan)]
     if plan.outside_identity:
         sections.append(Section("Results may differ between runs and engines", plan.outside_identity))
     if plan.notes:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from videoflow.graph.spec import FlowSpec, LatestSpec
+from videoflow.planner._admitted import CompositionPlan
 
 PLAN_SCHEMA = 1
 
@@ -198,6 +199,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         memory_budget_bytes: What they may use.
         outside_identity: What makes results differ between runs (rule 18), in words.
         notes: Other things worth knowing, such as at-least-once sinks.
+        admitted: What the backends guarantee, and what each guarantee rests on.
         schema: Version of this document.
     """
 
@@ -210,6 +212,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     memory_budget_bytes: int
     outside_identity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    admitted: CompositionPlan = CompositionPlan()
     schema: int = PLAN_SCHEMA
 
     def task(self, name: str) -> TaskPlan:
