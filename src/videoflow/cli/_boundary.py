@@ -4,8 +4,6 @@ Used by `main` alone. It refuses to hide a defect: an error that is not of the v
 trace.
 """
 
-import os
-import sys
 import traceback
 from types import TracebackType
 from typing import Self
@@ -43,8 +41,6 @@ class Boundary:
                 return False
             case KeyboardInterrupt() | typer.Abort():
                 self.status = INTERRUPTED
-            case BrokenPipeError():  # who read our output has gone; say nothing more, at exit neither
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             case FlowError():
                 self._show(error, error, trace=self._debug)
             case _ if isinstance(error, _MISUSE):

@@ -14,6 +14,7 @@ import typer
 
 from videoflow.cli._boundary import Boundary
 from videoflow.cli._nearest import nearest
+from videoflow.cli._streams import lenient_streams
 from videoflow.errors import UsageError
 
 COMMANDS = {
@@ -40,9 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with Boundary(debug="--debug" in given) as boundary:
+    with lenient_streams(), Boundary(debug="--debug" in given) as boundary:
         status = build(given)(args=given, prog_name="videoflow", standalone_mode=False)
         boundary.status = status if isinstance(status, int) else 0
+        if sys.stdout is not None:  # as in a process that was started without
+            sys.stdout.flush()
     return boundary.status
 
 
