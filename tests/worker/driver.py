@@ -9,8 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from videoflow.backends.coverage import Coverage, Fate, FateKind
-from videoflow.backends.messaging import Acquired, Delivery, DeliveryToken, Envelope, Kind, SubscriptionId
+from videoflow.backends.coverage import Coverage, Fate
+from videoflow.backends.messaging import (
+    Acquired,
+    Delivery,
+    DeliveryToken,
+    Envelope,
+    Kind,
+    SubscriptionId,
+    announced_fate,
+    settled_fate,
+)
 from videoflow.backends.outcomes import Accepted, Durability, SettleConfirmed
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed, OutboxEntry, SourcePosition
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
@@ -37,6 +46,7 @@ class Reading:
     """One subscription: position -> holder of its lease, and what is settled."""
 
     log: Log
+    partition: int = 0
     leased: dict[int, str] = field(default_factory=dict)
     settled: dict[int, Any] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
@@ -49,14 +59,19 @@ class Reading:
                 del self.leased[position]
                 self.counts[position] = self.counts.get(position, 1) + 1
 
+    def positions(self) -> list[int]:
+        """The places in the log that are for this partition."""
+        return [p for p, e in enumerate(self.log.envelopes) if e.partition == self.partition]
+
     def floors(self) -> dict[int, int]:
         """Up to where everything is settled."""
-        floor = next(p for p in range(len(self.log.envelopes) + 1) if p not in self.settled)
+        end = len(self.log.envelopes)
+        floor = next((p for p in self.positions() if p not in self.settled), end)
         return {0: floor - 1} if floor else {}
 
     def progress(self) -> actions.Progress:
         sealed = len(self.log.ended) == self.log.slots
-        everything = len(self.log.envelopes)
+        everything = len(self.positions())
         drained = sealed and len(self.leased.keys() | self.settled.keys()) == everything
         aborted = Kind.ABORT in self.log.ended.values()
         return actions.Progress(drained, sealed and len(self.settled) == everything, aborted, sealed)
@@ -167,8 +182,9 @@ class Bench:
         for task in plan.tasks:
             for given in task.inputs:
                 for subscription in given.subscriptions:
-                    name = subscription_id(subscription, "flow", RUN, 0)
-                    self.readings[name] = Reading(self.logs[name.channel])
+                    for partition in range(subscription.channel.partitions):
+                        name = subscription_id(subscription, "flow", RUN, partition)
+                        self.readings[name] = Reading(self.logs[name.channel], partition)
         self.replicas = [Replica(self, task, slot) for task in plan.tasks for slot in range(task.replicas)]
         self.calls: list[tuple[str, actions.Element]] = []
         self.put_aside: list[actions.PutAside] = []
@@ -217,11 +233,11 @@ class Bench:
     def _record(self, replica: Replica, action: actions.Action) -> Any:
         match action:
             case actions.Publish(publications=publications):
-                return [self._append(replica, p) for p in publications]
+                return self._publish(replica, publications)
             case actions.Settle(settlements=settlements):
                 return [self._settle(replica, token, how) for token, how in settlements]
             case actions.Republish(pending=pending):
-                return [self._append(replica, self.outbox[key]) for key in pending]
+                return self._publish(replica, [self.outbox[key] for key in pending])
             case actions.Attempts(node=node, input_id=input_id):
                 if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
                     return actions.PUT_ASIDE
@@ -313,7 +329,8 @@ class Bench:
         reading = self.readings[subscription]
         count = self.random.randint(1, 3)
         found: list[Delivery] = []
-        for position, envelope in enumerate(reading.log.envelopes):
+        for position in reading.positions():
+            envelope = reading.log.envelopes[position]
             taken = position in reading.settled or (after is None and position in reading.leased)
             if taken or (after is not None and position <= after.get(0, -1)):
                 continue
@@ -328,20 +345,28 @@ class Bench:
     def _value(self, delivery: Delivery) -> Any:
         return self.logs[delivery.envelope.channel].values[delivery.envelope.publication_id]
 
-    def _append(self, replica: Replica, publication: actions.Publication) -> Accepted:
+    def _publish(self, replica: Replica, publications: Sequence[actions.Publication]) -> list[Accepted]:
+        """Appends statements: all of one, or nothing where it was said before."""
+        known: dict[tuple[str, str], bool] = {}
+        for publication in publications:
+            envelope = publication.envelope
+            key = str(envelope.channel), envelope.input_id
+            covered = self.logs[envelope.channel].announced.covers(envelope.origin, envelope.path)
+            said = announced_fate(envelope) is not None
+            known[key] = known.get(key, False) or (said and covered)
+        return [
+            self._append(replica, p, duplicate=known[str(p.envelope.channel), p.envelope.input_id])
+            for p in publications
+        ]
+
+    def _append(self, replica: Replica, publication: actions.Publication, *, duplicate: bool) -> Accepted:
         envelope = publication.envelope
         log = self.logs[envelope.channel]
-        control = envelope.kind is Kind.EPOCH_END
-        duplicate = not control and log.announced.covers(envelope.origin, envelope.path)
         assert duplicate or replica.slot not in log.ended, "published after its terminator"
         if not duplicate:
             log.envelopes.append(envelope)
             log.values[envelope.publication_id] = publication.value
-            node, epoch, _ = envelope.origin
-            fate = Fate(FateKind.SKIPPED, envelope.cause)
-            log.announced.close_intervals(node, epoch, envelope.intervals, fate)
-            if not envelope.intervals and not control:
-                log.announced.close(envelope.origin, envelope.path, Fate(FateKind.DELIVERED))
+            _close(log.announced, envelope, announced_fate(envelope))
         return Accepted(envelope.publication_id, len(log.envelopes), duplicate, Durability.MEMORY)
 
     def _settle(self, replica: Replica, token: DeliveryToken, how: Any) -> SettleConfirmed:
@@ -351,9 +376,14 @@ class Bench:
         if position not in reading.settled:
             reading.settled[position] = how
             envelope = reading.log.envelopes[position]
-            node, epoch, _ = envelope.origin
-            fate = Fate(FateKind.DELIVERED)
-            reading.coverage.close_intervals(node, epoch, envelope.intervals, fate)
-            if not envelope.intervals and envelope.kind is not Kind.EPOCH_END:
-                reading.coverage.close(envelope.origin, envelope.path, fate)
+            _close(reading.coverage, envelope, settled_fate(envelope, how))
         return SettleConfirmed(token, "settled")
+
+
+def _close(coverage: Coverage, envelope: Envelope, fate: Fate | None) -> None:
+    if fate is None:
+        return
+    node, epoch, _ = envelope.origin
+    coverage.close_intervals(node, epoch, envelope.intervals, fate)
+    if not envelope.intervals:
+        coverage.close(envelope.origin, envelope.path, fate)

@@ -57,12 +57,8 @@ def spread(
     """
     owners = [_owner(channel, element, publication.value) for element, publication in made]
     for partition in range(channel.partitions):
-        mine = [owner in (None, partition) for owner in owners]
-        if not any(mine):
-            yield _notice(made[0][1], partition, statement)
-            continue
-        for (element, publication), is_mine, owner in zip(made, mine, owners, strict=True):
-            if not is_mine:
+        for (element, publication), owner in zip(made, owners, strict=True):
+            if owner not in (None, partition):
                 yield _notice(publication, partition, element)
             elif owner is None and partition > 0:
                 yield _copy(publication, partition, statement)
@@ -103,7 +99,7 @@ def _place(text: str, channel: ChannelRef) -> int:
 
 
 def _notice(publication: Publication, partition: int, element: Element) -> Publication:
-    """Returns the notice that a trace, with all below it, went to another partition."""
+    """Returns the notice that a trace went to another partition."""
     envelope = publication.envelope
     told = Envelope(
         channel=envelope.channel,
