@@ -1,7 +1,7 @@
 """Everything, tried: the plainest solver there is, for small problems.
 
-It knows slices from `vendor`, not from the catalogue, and neither bounds, symmetry nor memo: it lists every way
-to place every demand, one after the other, and keeps the best aim.
+It knows slices from `vendor`, not from the catalogue, and neither bounds, symmetry nor memo: it lists every
+way to place every demand, one after the other, and keeps the best aim.
 """
 
 from collections.abc import Iterator

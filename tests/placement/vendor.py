@@ -1,9 +1,9 @@
 """What NVIDIA publishes about MIG, typed in from its pages; it judges the catalogue and is not made from it.
 
 Names, fractions of memory and numbers of instances: docs.nvidia.com/datacenter/tesla/mig-user-guide/
-supported-mig-profiles.html. Start positions: getting-started-with-mig.html of the same guide, which shows what
-`nvidia-smi mig -lgipp` lists; for the A30 a listing of such a machine. Usable GiB: the column "Memory GiB" of
-`nvidia-smi mig -lgip`. Device ids: github.com/NVIDIA/mig-parted, deployments/systemd/config-default.yaml.
+supported-mig-profiles.html. Start positions: getting-started-with-mig.html of the same guide, which shows
+what `nvidia-smi mig -lgipp` lists; for the A30 a listing of such a machine. Usable GiB: the column "Memory
+GiB" of `nvidia-smi mig -lgip`. Device ids: github.com/NVIDIA/mig-parted, deployments/systemd/config-default.yaml.
 All read on 2026-11-30.
 """
 
@@ -43,9 +43,17 @@ USABLE_GIB = {
 }
 
 DEVICE_IDS = {
-    "0x20B010DE": "A100-40", "0x20B110DE": "A100-40", "0x20B210DE": "A100-80", "0x20B510DE": "A100-80",
-    "0x233010DE": "H100-80", "0x233110DE": "H100-80", "0x232110DE": "H100-94", "0x233510DE": "H200-141",
-    "0x233B10DE": "H200-141", "0x290110DE": "B200-180", "0x20B710DE": "A30",
+    "0x20B010DE": "A100-40",
+    "0x20B110DE": "A100-40",
+    "0x20B210DE": "A100-80",
+    "0x20B510DE": "A100-80",
+    "0x233010DE": "H100-80",
+    "0x233110DE": "H100-80",
+    "0x232110DE": "H100-94",
+    "0x233510DE": "H200-141",
+    "0x233B10DE": "H200-141",
+    "0x290110DE": "B200-180",
+    "0x20B710DE": "A30",
 }
 
 # Profiles with media extensions, of which a card holds one in all.

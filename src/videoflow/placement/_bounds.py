@@ -1,8 +1,8 @@
 """What no completion of a partial placement can beat, component by component of the aim.
 
 The bounds relax the problem into sums: cards for whole cards, slots for slices, bytes for sharers, and
-parts of cards for all together. A demand that cannot be refused without being worse in the first component already
-counts with its least size.
+parts of cards for all together. A demand counts with its least size. Where demands must be refused, the
+largest are taken to be those: a completion that refuses more is worse in the first component anyway.
 """
 
 from collections.abc import Sequence

@@ -56,7 +56,7 @@ def _capacity(board: Board, needs: Sequence[Need], refused: Need) -> Certificate
 
 
 def _core(board: Board, needs: Sequence[Need], refused: Need, budget: int) -> list[Need] | None:
-    """Returns a part of the demands that does not fit and of which each is needed; None: nothing is proven."""
+    """Returns demands that do not fit and of which each is needed for that; None: nothing is proven."""
     if not _impossible(board, needs, budget):
         return None
     core = list(needs)

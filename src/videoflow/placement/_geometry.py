@@ -72,7 +72,10 @@ def _laid_out(
 ) -> tuple[tuple[str, int], ...] | None:
     if not left:
         return placed
+    last = placed[-1] if placed else ("", -1)
     for start in left[0].starts:
+        if left[0].name == last[0] and start < last[1]:
+            continue
         further = (*placed, (left[0].name, start))
         if is_legal(model, further) and (found := _laid_out(model, left[1:], further)) is not None:
             return found

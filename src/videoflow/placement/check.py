@@ -210,7 +210,7 @@ def _least(problem: Problem, demand: Demand, measure: Measure) -> Fraction:
         Fraction(width, _slots(card) if measure is Measure.PARTS else 1)
         for host in problem.hosts
         for card in host.cards
-        if all(fulfils(rule, host, card) for rule in demand.rules if rule.hard)
+        if not host.excluded and all(fulfils(rule, host, card) for rule in demand.rules if rule.hard)
         for _, slices, _, _ in _cut(host, card, _EMPTY, demand)
         for _, width, _ in slices
     ]
