@@ -177,3 +177,16 @@ def test_a_flood_of_prints_is_cut_and_says_where_the_rest_is(tmp_path: Path) -> 
     assert lines[0] == "chatty-1: line 0"
     assert lines[-1] == "chatty-1: and 980 more lines in chatty-1.log"
     assert len(lines) == 21
+
+
+def test_a_trace_is_shown_once_however_many_workers_print_it_how_often(tmp_path: Path) -> None:
+    trace = ["Traceback (most recent call last):", '  File "flow.py", line 3, in open', "OSError: gone"]
+    (tmp_path / "x-0.log").write_text("\n".join([*trace, "between", *trace, "after", ""]))
+    (tmp_path / "y-0.log").write_text(
+        "\n".join([*trace, *trace[:-1], "KeyError: 'x'", trace[0], trace[1], ""])
+    )
+    again = "OSError: gone (with the same trace as before)"
+    assert list(Logs(tmp_path).new_lines()) == [
+        *(f"x-0: {line}" for line in [*trace, "between", again, "after"]),
+        *(f"y-0: {line}" for line in [again, *trace[:-1], "KeyError: 'x'", *trace[:-1]]),
+    ]

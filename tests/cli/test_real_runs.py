@@ -119,10 +119,14 @@ def test_a_fatal_error_fails_the_run_with_its_block(engine: str, capfd: Capture)
 
 
 def test_an_input_that_kills_its_process_is_put_aside(capfd: Capture) -> None:
-    ending = command(capfd, "run-local", FLOW, "--trouble", "die")
-    assert ending.status == 1
-    assert "put aside as dead letter 33-" in ending.err
-    assert "restart" in ending.err
+    arguments = [sys.executable, "-m", "videoflow", "run-local", FLOW, "--trouble", "die"]
+    ending = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert ending.returncode == 1
+    assert "put aside as dead letter 33-" in ending.stderr
+    assert "restart" in ending.stderr
+    deaths = [line for line in ending.stderr.splitlines() if "died in node trouble" in line]
+    assert deaths
+    assert all(line.startswith("trouble-0: supervisor: died") for line in deaths), "none is said in two ways"
     (letter,) = json.loads(command(capfd, "dead-letters", "list", "--json").out)
     assert letter["attempts"] == 2
 

@@ -1,7 +1,7 @@
 """What the workers of a run print, read from its log files while it goes on.
 
 Used by `run-local`, so that a print in a node is seen wherever the node runs. It refuses to flood a terminal:
-of many lines at once it shows the first, and says where the rest is.
+of many lines at once it shows the first, and says where the rest is; a trace is shown once.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _MOST_LINES = 20
+_TRACE = "Traceback (most recent call last):"
 _MOST_BYTES = 1 << 20
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|.)?|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -23,6 +24,7 @@ class Logs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[Path, int] = {}
+        self._traces: set[tuple[str, ...]] = set()
 
     def new_lines(self, *, rest: bool = False) -> Iterator[str]:
         """Yields the whole lines that were added, behind the name of its worker where they do not begin so.
@@ -31,12 +33,27 @@ class Logs:
             rest: Take a last line without its end too, since no more will come.
         """
         for path in sorted(self._folder.glob("*.log")):
-            lines = self._added(path, rest=rest)
+            lines = self._told_once(self._added(path, rest=rest))
             task = path.stem.rpartition("-")[0]
             for line in lines[:_MOST_LINES]:
                 yield line if line.startswith(task) else f"{path.stem}: {line}"
             if len(lines) > _MOST_LINES:
                 yield f"{path.stem}: and {len(lines) - _MOST_LINES} more lines in {path.name}"
+
+    def _told_once(self, lines: list[str]) -> list[str]:
+        """Returns the lines with one in place of each trace that was printed before, by any worker."""
+        shown: list[str] = []
+        while _TRACE in lines:
+            start = lines.index(_TRACE)
+            end = next((n for n in range(start + 1, len(lines)) if not lines[n].startswith(" ")), None)
+            if end is None:
+                break
+            trace = tuple(lines[start : end + 1])
+            shown += lines[:start]
+            shown += [f"{lines[end]} (with the same trace as before)"] if trace in self._traces else trace
+            self._traces.add(trace)
+            lines = lines[end + 1 :]
+        return shown + lines
 
     def _added(self, path: Path, *, rest: bool) -> list[str]:
         start = self._read.get(path, 0)

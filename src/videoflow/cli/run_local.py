@@ -1,5 +1,6 @@
 """`videoflow run-local`: runs a flow on this machine, shows how it goes, and says how it ended."""
 
+import logging
 import sys
 import traceback
 from dataclasses import dataclass
@@ -126,6 +127,7 @@ def _refuse_elsewhere(engine: str, platform: str) -> None:
 def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
     """Starts the flow, follows it to its end, and shows the account; returns the exit status."""
     console = watched()
+    logging.getLogger("videoflow.engines").addHandler(logging.NullHandler())  # it stands in the logs too
     spec = flow.compile()
     progress = progress_on(console, spec, engine, quiet=shown.quiet)
     with StopRequests(progress.close) as requests:
