@@ -386,3 +386,14 @@ def test_reading_and_writing_get_along_with_opencv_in_one_process(tmp_path: Path
     drawn = [frame.with_image(cv2.GaussianBlur(frame.copy(), (3, 3), 0).astype(np.uint8)) for frame in frames]
     again = read(written(tmp_path / "b.mp4", drawn))
     assert [mark_of(frame.image) for frame in again] == list(range(6))
+
+
+def test_a_writer_without_a_durable_frame_has_no_working_file(tmp_path: Path) -> None:
+    part = tmp_path / "a.mp4.part"
+    part.write_bytes(b"of an earlier writer")
+    writer = VideoWriter(tmp_path / "a.mp4", fragment_frames=2)
+    assert not part.exists(), "the process may be killed here"
+    writer.write(made(0))
+    assert not part.exists()
+    writer.write(made(1))
+    assert part.stat().st_size > 0

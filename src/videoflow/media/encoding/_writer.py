@@ -104,13 +104,15 @@ class VideoWriter:
         self._stage = _Stage.FINISHED
 
     def _cut_back(self) -> None:
-        """Leave in the working file what is durable, and nothing else."""
+        """Leave in the working file what is durable, and nothing else; without that, there is no such file."""
         length = self._durable.durable_bytes
         try:
             with self._part.open("ab") as file:
                 found = file.tell()
                 if found >= length:
                     file.truncate(length)
+            if not length:  # it was made to see that it can be; a kill from here on leaves nothing
+                self._part.unlink()
         except OSError as error:
             raise self._unwritable(error) from error
         if found < length:
