@@ -323,6 +323,7 @@ def without_repetition(values: Sequence[Any]) -> list[Any]:
 def test_the_core_imports_neither_time_nor_threads_nor_a_backend() -> None:
     allowed = (
         "videoflow.backends",
+        "videoflow.errors",
         "videoflow.graph.spec",
         "videoflow.planner.plan",
         "videoflow.ids",
@@ -332,6 +333,8 @@ def test_the_core_imports_neither_time_nor_threads_nor_a_backend() -> None:
     folder = Path(videoflow.worker.core.__file__).parent
     for path in folder.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                assert node.module.startswith(allowed) or node.module in plain, f"{path.name}: {node.module}"
-                assert not node.module.startswith("videoflow.backends.memory")
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            for module in modules:
+                assert module.startswith(allowed) or module in plain, f"{path.name}: {module}"
+                assert not module.startswith("videoflow.backends.memory")

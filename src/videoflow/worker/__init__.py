@@ -3,10 +3,11 @@
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
+from videoflow.worker._job import Backends, Job
 from videoflow.worker._limits import item_limits
 from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
-from videoflow.worker._shell import Backends, Job, Shell
+from videoflow.worker._shell import Shell
 from videoflow.worker.core import WorkerFatal, make_program
 
 __all__ = [

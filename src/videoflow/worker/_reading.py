@@ -1,0 +1,126 @@
+"""How a shell reads: what has come, how far its inputs are, and the values in envelopes.
+
+Used by the shell. It refuses to begin where the position of an owned subscription cannot be read; what is
+merely not known yet reads as no progress.
+"""
+
+from typing import Any
+
+from videoflow import faults
+from videoflow.backends.messaging import Acquired, SubscriptionId, SubscriptionKind
+from videoflow.backends.outcomes import Known
+from videoflow.errors import UnobservableState
+from videoflow.worker._control import RunControl
+from videoflow.worker._figures import TaskFigures
+from videoflow.worker._job import Backends, Job, Quit
+from videoflow.worker._names import subscription_id
+from videoflow.worker._payloads import Payloads
+from videoflow.worker.core import actions as a
+
+_WAIT_SECONDS = 0.5
+
+
+class Reading:
+    """The inputs of one replica.
+
+    Args:
+        job: Which replica.
+        backends: Where its inputs are.
+        payloads: Decodes values.
+        figures: Where it counts.
+        control: What is desired of the run.
+    """
+
+    def __init__(
+        self, job: Job, backends: Backends, payloads: Payloads, figures: TaskFigures, control: RunControl
+    ) -> None:
+        self._backends = backends
+        self._messaging = backends.messaging
+        self._payloads = payloads
+        self._figures = figures
+        self._control = control
+        self._subscriptions = tuple(
+            subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
+            for _, plan in job.program.subscriptions
+        )
+        self._reported: list[a.Progress] | None = None
+        self._control_seen = -1
+        self._news = control.watch(lambda: self._control_seen)
+
+    def acquire(self, epoch: int) -> tuple[Acquired | None, ...]:
+        """Takes over what is exclusive; None for each competing subscription.
+
+        Raises:
+            UnobservableState: A position could not be read.
+        """
+        return tuple(self._acquire(subscription, epoch) for subscription in self._subscriptions)
+
+    def _acquire(self, subscription: SubscriptionId, epoch: int) -> Acquired | None:
+        if subscription.kind is SubscriptionKind.COMPETING:
+            return None
+        observed = self._messaging.acquire(subscription, epoch, deadline=self._backends.deadline())
+        if not isinstance(observed, Known):
+            raise UnobservableState(
+                f"the position of {subscription} could not be read", cause=observed.detail
+            )
+        return observed.value
+
+    def pull(self, action: a.Pull) -> a.Pulled:
+        """Receives what there is; waits as the action says.
+
+        Raises:
+            Quit: While it waited.
+        """
+        while True:
+            deliveries = [
+                self._messaging.receive(subscription, deadline=0.0, max_items=action.max_items, after=after)
+                for subscription, after in zip(self._subscriptions, action.after, strict=True)
+            ]
+            failed = self._control.failed_task
+            if any(deliveries):
+                self._figures.steps += 1
+                faults.reach("receive.after")
+                return a.Pulled(deliveries, self._reported or self._nothing_known(), failed)
+            progress = [self._progress(subscription) for subscription in self._subscriptions]
+            news = progress != self._reported or self._control.version != self._control_seen
+            if not action.wait:
+                self._reported = None
+                return a.Pulled(deliveries, progress, failed)
+            if news:
+                self._reported, self._control_seen = progress, self._control.version
+                return a.Pulled(deliveries, progress, failed)
+            self._wait_for_input()
+
+    def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:
+        """Decodes the members of a group."""
+        values: list[Any] = []
+        for delivery in action.members:
+            value = None if delivery is None else self._payloads.load(delivery.envelope)
+            if isinstance(value, a.Failure):
+                return value
+            values.append(value)
+        faults.reach("process.before")
+        return tuple(values)
+
+    def _wait_for_input(self) -> None:
+        waitables = [self._messaging.waitable(s) for s in self._subscriptions]
+        self._figures.waiting = True
+        self._backends.clock.wait([*waitables, self._news], self._backends.deadline(_WAIT_SECONDS))
+        self._figures.waiting = False
+        if self._control.quit:
+            raise Quit
+
+    def _nothing_known(self) -> list[a.Progress]:
+        return [a.Progress() for _ in self._subscriptions]
+
+    def _progress(self, subscription: SubscriptionId) -> a.Progress:
+        deadline = self._backends.deadline()
+        observed = self._messaging.observe_subscription(subscription, deadline=deadline)
+        if not isinstance(observed, Known):
+            return a.Progress()
+        status = observed.value
+        sealed = False
+        if status.aborted:
+            channel = self._messaging.observe_channel(subscription.channel, deadline=deadline)
+            sealed = isinstance(channel, Known) and channel.value.sealed
+        return a.Progress(status.drained, status.finished, status.aborted, sealed)
