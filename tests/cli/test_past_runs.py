@@ -173,6 +173,28 @@ def test_gc_removes_only_ended_runs_that_are_old_enough(capfd: Capture) -> None:
     assert (old.path.exists(), running.path.exists()) == (False, True)
 
 
+def test_gc_cleans_up_after_the_other_runs_where_one_cannot_be_marked(capfd: Capture) -> None:
+    lost_run(OLDER)
+    broken = lost_run(NEWER)
+    broken.report_path.with_name(f".report.json.{os.getpid()}.tmp").mkdir()
+    ending = command(capfd, "gc")
+    assert ending.status == 3
+    assert ending.err.startswith(f"error VF-OUTPUT  run {NEWER} cannot be marked as failed\n")
+    assert ending.out == f"marked {OLDER} failed (supervisor lost)\n"
+
+
+def test_gc_marks_a_lost_run_whose_documents_are_folders(capfd: Capture) -> None:
+    lost = lost_run(OLDER)
+    for path in (lost.spec_path, lost.store_path):
+        path.unlink(missing_ok=True)
+        path.mkdir()
+    ending = command(capfd, "gc")
+    assert (ending.status, ending.err) == (0, "")
+    report = lost.report()
+    assert report is not None
+    assert {gap.where for gap in report.gaps} >= {"spec.json", "run.sqlite"}
+
+
 def test_gc_drops_stale_claims_and_leaves_those_that_are_held(
     capfd: Capture, tmp_path: Path, home: Path
 ) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from videoflow.engines._home import runs_folder
 from videoflow.engines._process import ProcessIdentity, is_alive, this_process
-from videoflow.errors import OutputUnwritable
+from videoflow.errors import OutputUnwritable, UnobservableState
 from videoflow.graph.report import RunReport
 from videoflow.graph.spec import FlowSpec
 from videoflow.planner.plan import Plan
@@ -151,8 +151,23 @@ class RunFolder:
             write_atomically(self.supervisor_path, msgspec.json.encode(noted))
 
     def spec(self) -> FlowSpec | None:
-        """Returns the flow, or None where it was not written."""
-        return FlowSpec.from_json(self.spec_path.read_bytes()) if self.spec_path.exists() else None
+        """Returns the flow, or None where it was not written.
+
+        Raises:
+            FlowFileError: What is there is no flow.
+            UnobservableState: It cannot be read.
+        """
+        try:
+            return FlowSpec.from_json(self.spec_path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UnobservableState(
+                f"the flow of run {self.run_id} cannot be read",
+                cause=error.strerror or str(error),
+                where=str(self.spec_path),
+                remedy="read it as the user who started the run, or remove the run folder",
+            ) from error
 
     def report(self) -> RunReport | None:
         """Returns the report, or None where there is none, or none that this version reads."""
