@@ -9,6 +9,7 @@ import msgspec
 
 from videoflow.backends.runtime import FirstFailure
 from videoflow.engines._local_worker import WorkerProcess
+from videoflow.engines._process import is_halted
 from videoflow.errors import NodeFailed
 from videoflow.planner.plan import TaskPlan
 from videoflow.worker import NodeFigures
@@ -96,8 +97,13 @@ class Replica:
 
     @property
     def busy(self) -> bool:
-        """Whether it may be busy without a sign: opening its nodes, in a call, or ending."""
-        return self.process is not None and (not self.opened or self.ended or self.calling is not None)
+        """Whether it may be busy without a sign: opening its nodes, in a call, or ending.
+
+        A process that somebody has stopped by a signal is not.
+        """
+        if self.process is None or not (not self.opened or self.ended or self.calling is not None):
+            return False
+        return not is_halted(self.process.pid)
 
     def moved(self) -> int:
         """Counts the steps of all incarnations."""

@@ -11,6 +11,7 @@ import msgspec
 
 _START_FIELD = 19  # of /proc/<pid>/stat, counted after the command's closing parenthesis
 _ENDED_STATES = ("Z", "X")
+_HALTED_STATE = "T"
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,14 +49,25 @@ def is_alive(process: ProcessIdentity) -> bool | None:
     return True
 
 
+def is_halted(pid: int) -> bool:
+    """Returns whether a process of ours was stopped by a signal, and waits to be continued."""
+    fields = _fields_of(pid)
+    return fields is not None and fields[0] == _HALTED_STATE
+
+
 def _start_of(pid: int) -> str | None:
     """Returns the start time of a live process; None for one that is gone or waits to be reaped."""
+    fields = _fields_of(pid)
+    return None if fields is None or fields[0] in _ENDED_STATES else fields[_START_FIELD]
+
+
+def _fields_of(pid: int) -> list[str] | None:
+    """Returns what the system says of a process, from its state on; None where there is no such process."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    fields = line.rpartition(")")[2].split()
-    return None if fields[0] in _ENDED_STATES else fields[_START_FIELD]
+    return line.rpartition(")")[2].split()
 
 
 def _place() -> str:
