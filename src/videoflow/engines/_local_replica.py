@@ -62,6 +62,7 @@ class Replica:
         how: How the last incarnation died, in words, or "".
         killed_for: Why the engine killed the live incarnation, or "".
         opened: The nodes of the live incarnation are open, as far as they are to be.
+        steps: What the dead incarnations did, as `moved` counts it.
     """
 
     task: TaskPlan

@@ -7,20 +7,21 @@ import traceback
 from pathlib import Path
 
 from videoflow.backends.runtime import FirstFailure
-from videoflow.errors import FlowError, said_by
+from videoflow.errors import FlowError, RunFailed, said_by
 
 
 def ended_badly(task: str, error: BaseException) -> FirstFailure:
     """Returns the failure of a worker that could not go on, for a reason that is not its node's."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
-    own, said = isinstance(error, FlowError), said_by(error)
+    said = said_by(error)
+    kind = type(error) if isinstance(error, FlowError) else RunFailed
     return FirstFailure(
         node=task,
-        code=error.code if isinstance(error, FlowError) else "VF-RUN-FAILED",
+        code=kind.code,
         message=f"the worker of task {task} ended: {said.partition(': ')[2]}",
         cause=said,
         where=where,
-        remedy=error.remedy if own and isinstance(error, FlowError) else "report this as a defect",
-        exit_status=error.exit_status if isinstance(error, FlowError) else 4,
+        remedy=error.remedy if isinstance(error, FlowError) else "report this as a defect",
+        exit_status=kind.exit_status,
     )

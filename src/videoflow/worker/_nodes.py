@@ -14,6 +14,7 @@ from types import GeneratorType
 from typing import Any, TypeVar
 
 from videoflow import wire
+from videoflow.backends.runtime import Desired
 from videoflow.graph import DELETED, Context, Invoker, Item, Node, Out, State
 from videoflow.graph.spec import NodeKind
 from videoflow.worker._calls import frozen, guarded
@@ -78,7 +79,7 @@ class TaskNodes:
                 run_id=program.run_id,
                 slot=slot,
                 logger=logging.getLogger(f"videoflow.node.{name}"),
-                ask_stopping=lambda: control.desired > 0,
+                ask_stopping=lambda: control.desired > Desired.RUN,
             )
             instance = instances[name]
             self._running[name] = Running(
@@ -175,7 +176,7 @@ class TaskNodes:
     def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
         """Asks the source for its next item, starting it where nothing runs."""
         running = self._source()
-        if self._control.desired > 0:
+        if self._control.desired > Desired.RUN:
             return SourceEnded(stopped=True)
         if self._items is None:
             self._items = running.invoker.items(resume, running.context)
@@ -187,7 +188,7 @@ class TaskNodes:
         if isinstance(answer, Failure):
             self._items = None
             return answer
-        return SourceEnded(stopped=self._control.desired > 0)
+        return SourceEnded(stopped=self._control.desired > Desired.RUN)
 
     def _item(self, running: Running, item: Item, seconds: float) -> ItemReady | Failure:
         name = running.program.spec.name
