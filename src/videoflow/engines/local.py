@@ -130,7 +130,7 @@ def _shape(plan: Plan, task: TaskPlan, run_id: str) -> shm.TaskShape:
     """Returns a task as the log sees it; a replica has payload memory for all that it may have in flight."""
     flow_id = plan.spec.flow_id
     writes = [ref for output in task.outputs for ref in output.channels]
-    bounds = {channel.ref: channel.bound_bytes for channel in plan.channels}
+    bounds = {channel.ref: channel.bound_bytes * channel.ref.partitions for channel in plan.channels}
     in_flight = sum(bounds[ref] for ref in writes)
     largest = task.max_item_bytes
     return shm.TaskShape(

@@ -67,7 +67,7 @@ class Book:
             place = self._layout.subscriptions[number]
             mask = self._layout.channels[place.channel].rings[slot].slots - 1
             for sequence in range(first, first + count):
-                at = place.cells[dead[1]][slot] + (sequence & mask)
+                at = place.cells[dead[1] - place.first][slot] + (sequence & mask)
                 if self._log.words[at] >> 16 <= sequence:
                     self._log.words[at] = cell(sequence, 1, SETTLED)
 

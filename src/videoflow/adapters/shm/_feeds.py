@@ -60,9 +60,13 @@ class Feed:
         self.number = number
         self.place = place
         self.bit = bit
-        self.peers: list[Peer] = [(place.reader, replica) for replica in range(len(place.cells))]
+        self.peers: list[Peer] = [(place.reader, place.first + n) for n in range(len(place.cells))]
         self.mask = owner.ring.place.slots - 1
         self._words = owner.log.words
+
+    def replica(self, peer: Peer) -> int:
+        """Returns which of its readers a peer is."""
+        return peer[1] - self.place.first
 
     def committed(self, first: int) -> None:
         """Records from `first` to the head have become visible."""

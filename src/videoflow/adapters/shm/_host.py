@@ -17,8 +17,8 @@ from videoflow.adapters.shm._layout import Layout, TaskShape, plan_layout
 from videoflow.adapters.shm._links import RECEIVE_BYTES, Peer
 from videoflow.adapters.shm._log import Log
 from videoflow.adapters.shm._memory import attach, check_budget, make
-from videoflow.adapters.shm._status import Progress, channel_status
-from videoflow.backends.coverage import OriginRecord
+from videoflow.adapters.shm._status import Progress, channel_status, whole_channel_status
+from videoflow.backends.coverage import Coverage, OriginRecord, without_elsewhere
 from videoflow.backends.messaging import (
     ChannelId,
     ChannelSpec,
@@ -98,7 +98,6 @@ class ShmHost:
         Raises:
             MemoryShort: It does not fit the budget, the machine or the container; nothing was made.
             UnknownName: A channel or subscription without its task.
-            NotYet: A channel with several partitions.
         """
         if self._layout is not None:
             raise ContractBroken("a host is provisioned once")
@@ -191,11 +190,14 @@ class ShmHost:
     def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
         """Returns the writers' end of the ledger, read from what the writers wrote."""
         with self._lock:
-            number, now = self._channel(channel), self._clock.monotonic()
-            if number < 0:
+            numbers, now = self._partitions(channel), self._clock.monotonic()
+            if not numbers:
                 return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
             self._take_all()
-            return known(tuple(self._book.announced(number)), now)
+            coverage = Coverage()
+            for number in numbers:
+                coverage.merge(without_elsewhere(self._book.announced(number)))
+            return known(tuple(coverage.records()), now)
 
     def settled(
         self, subscription: SubscriptionId, *, deadline: float
@@ -223,13 +225,11 @@ class ShmHost:
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
         """Returns what a channel holds."""
         with self._lock:
-            number, now = self._channel(channel), self._clock.monotonic()
-            if number < 0:
+            numbers, now, layout = self._partitions(channel), self._clock.monotonic(), self._made()
+            if not numbers:
                 return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
-            layout = self._made()
-            place = layout.channels[number]
-            readers = [layout.subscriptions[n] for n in place.subscriptions]
-            return known(channel_status(self._log, place, readers), now)
+            parts = [channel_status(self._log, layout, layout.channels[number]) for number in numbers]
+            return known(whole_channel_status(parts), now)
 
     def close(self) -> CleanupObservation:
         """Closes everything here; the memory goes with the last process that holds it."""
@@ -361,11 +361,8 @@ class ShmHost:
             raise UnknownName(f"there is no replica {slot} of a task {task!r}")
         return number, slot
 
-    def _channel(self, channel: ChannelId) -> int:
-        for number, place in enumerate(self._made().channels):
-            if place.spec.channel == channel:
-                return number
-        return -1
+    def _partitions(self, channel: ChannelId) -> list[int]:
+        return [n for n, place in enumerate(self._made().channels) if place.spec.channel == channel]
 
     def _subscription(self, subscription: SubscriptionId) -> int:
         for number, place in enumerate(self._made().subscriptions):

@@ -78,7 +78,7 @@ class Inlet:
         self.rings = self.channel.rings
         slots = len(self.rings)
         self._masks = [ring.slots - 1 for ring in self.rings]
-        self.cells = self.place.cells[replica]
+        self.cells = self.place.cells[replica - self.place.first]
         self.peers: list[Peer] = [(self.channel.writer, slot) for slot in range(slots)]
         self.heads = [0] * slots
         self._given: list[deque[tuple[int, int, int]]] = [deque() for _ in range(slots)]
@@ -214,9 +214,13 @@ class Inlet:
             found.append(self.held[place].delivery)
         return found
 
-    def ended(self, slot: int) -> None:
-        """A writer has stamped its end, or is gone for good: its head is final."""
-        self.heads[slot] = committed(self._process.log, self.rings[slot])[0]
+    def ended(self, slot: int, *, gone: bool = True) -> None:
+        """A writer has stamped its end, or is gone for good: its head is final.
+
+        While it lives it may still hold back what other partitions are not ready for.
+        """
+        if gone or not self.place.gated:
+            self.heads[slot] = committed(self._process.log, self.rings[slot])[0]
         self.moved = self.news = True
 
     def is_due(self) -> bool:

@@ -18,7 +18,7 @@ from videoflow.backends.messaging import (
     SubscriptionKind,
     SubscriptionSpec,
 )
-from videoflow.errors import NotYet, UnknownName
+from videoflow.errors import UnknownName
 
 WORD = 8
 _LINE_WORDS = 8
@@ -86,12 +86,13 @@ class RingPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ChannelPlace(msgspec.Struct, frozen=True, array_like=True):
-    """A channel: its ring per writer slot, and its subscriptions by number."""
+    """One partition of a channel: its ring per writer slot, and its subscriptions by number."""
 
     spec: ChannelSpec
     writer: int
     rings: tuple[RingPlace, ...]
     subscriptions: tuple[int, ...]
+    partition: int = 0
 
 
 class SubscriptionPlace(msgspec.Struct, frozen=True, array_like=True):
@@ -108,6 +109,7 @@ class SubscriptionPlace(msgspec.Struct, frozen=True, array_like=True):
         stamps: Per writer slot: words, one per record: the number of its dispatch; 0 where not needed.
         cells: Per reader replica and writer slot: words, one per record: how far it is.
         epochs: Per reader replica: word with the epoch of ownership.
+        first: The first replica that reads it; the only one where its input is partitioned.
     """
 
     reliable: ReliableSubscriptionSpec | None
@@ -120,6 +122,12 @@ class SubscriptionPlace(msgspec.Struct, frozen=True, array_like=True):
     stamps: tuple[int, ...]
     cells: tuple[tuple[int, ...], ...]
     epochs: tuple[int, ...]
+    first: int = 0
+
+    @property
+    def gated(self) -> bool:
+        """Whether its reader may see no further than its spread: the partitions of one task."""
+        return self.reliable is not None and self.reliable.spread is not None and not self.given
 
     @property
     def spec(self) -> SubscriptionSpec:
@@ -160,6 +168,10 @@ class Layout(msgspec.Struct, frozen=True):
     slabs: tuple[SlabPlace, ...]
     log_bytes: int
 
+    def partitions_of(self, channel: ChannelId) -> list[ChannelPlace]:
+        """Returns the places of a channel's partitions, in order; none where it was not provisioned."""
+        return [place for place in self.channels if place.spec.channel == channel]
+
     def total_bytes(self) -> int:
         """Returns the log and all slabs."""
         return self.log_bytes + sum(slab.size for slab in self.slabs)
@@ -189,10 +201,9 @@ def plan_layout(
 
     Raises:
         UnknownName: A task reads or writes what is not listed, or a channel or subscription has no task.
-        NotYet: A channel has several partitions.
     """
     space = _Space()
-    journal_count = sum(t.replicas * (1 + len(t.writes)) for t in tasks)
+    journal_count = sum(t.replicas * (1 + sum(c.layout.partitions for c in t.writes)) for t in tasks)
     folded = iter(range(space.words(max(1, journal_count)), journal_count))
 
     def journal(size: int) -> JournalPlace:
@@ -211,20 +222,28 @@ def plan_layout(
         replica_places.append(tuple(places))
     writers = {channel: number for number, task in enumerate(tasks) for channel in task.writes}
     readers = {sub: number for number, task in enumerate(tasks) for sub in task.reads}
-    numbers = {spec.channel: number for number, spec in enumerate(channels)}
-    channel_places = []
+    channel_places: list[ChannelPlace] = []
+    numbers: dict[tuple[ChannelId, int], int] = {}
     for spec in channels:
         _check(spec, writers, tasks)
-        rings = tuple(_ring(space, spec, journal(_ANNOUNCED_BYTES)) for _ in range(spec.slots))
-        mine = tuple(n for n, s in enumerate(subscriptions) if s.subscription.channel == spec.channel)
-        channel_places.append(ChannelPlace(spec, writers[spec.channel], rings, mine))
+        for partition in range(spec.channel.layout.partitions):
+            numbers[spec.channel, partition] = len(channel_places)
+            rings = tuple(_ring(space, spec, journal(_ANNOUNCED_BYTES)) for _ in range(spec.slots))
+            mine = tuple(
+                n for n, s in enumerate(subscriptions) if _part(s.subscription) == (spec.channel, partition)
+            )
+            place = ChannelPlace(spec, writers[spec.channel], rings, mine, partition)
+            channel_places.append(place)
     subscription_places = []
     for sub in subscriptions:
-        if sub.subscription not in readers or sub.subscription.channel not in numbers:
+        if sub.subscription not in readers or _part(sub.subscription) not in numbers:
             raise UnknownName(f"no task reads {sub.subscription}, or its channel is not provisioned")
-        channel, reader = numbers[sub.subscription.channel], readers[sub.subscription]
-        place = _subscription(space, sub, (channel, channel_places[channel]), reader, tasks[reader].replicas)
-        subscription_places.append(place)
+        number, reader = numbers[_part(sub.subscription)], readers[sub.subscription]
+        channel = number, channel_places[number]
+        first, count = 0, tasks[reader].replicas
+        if sub.subscription.channel.layout.partitions > 1:
+            first, count = sub.subscription.partition or 0, 1
+        subscription_places.append(_subscription(space, sub, channel, reader, (first, count)))
     return Layout(
         tuple(channel_places),
         tuple(subscription_places),
@@ -234,9 +253,11 @@ def plan_layout(
     )
 
 
+def _part(subscription: SubscriptionId) -> tuple[ChannelId, int]:
+    return subscription.channel, subscription.partition or 0
+
+
 def _check(spec: ChannelSpec, writers: dict[ChannelId, int], tasks: Sequence[TaskShape]) -> None:
-    if spec.channel.layout.partitions != 1:
-        raise NotYet(f"channel {spec.channel} has several partitions, which shared memory does not carry yet")
     if spec.channel not in writers or tasks[writers[spec.channel]].replicas != spec.slots:
         raise UnknownName(f"no task with {spec.slots} replicas writes channel {spec.channel}")
 
@@ -265,11 +286,12 @@ def _subscription(
     spec: SubscriptionSpec,
     channel: tuple[int, ChannelPlace],
     reader: int,
-    replicas: int,
+    replicas: tuple[int, int],
 ) -> SubscriptionPlace:
-    rings = channel[1].rings
+    """Places a subscription, read by so many replicas of a task from a first one on."""
+    rings, (first, count) = channel[1].rings, replicas
     given = isinstance(spec, LiveSubscriptionSpec) or spec.subscription.kind is SubscriptionKind.COMPETING
-    stamped = given and spec.spread is not None and len(rings) > 1
+    stamped = spec.spread is not None and len(rings) > 1
     return SubscriptionPlace(
         None if isinstance(spec, LiveSubscriptionSpec) else spec,
         spec if isinstance(spec, LiveSubscriptionSpec) else None,
@@ -279,6 +301,7 @@ def _subscription(
         tuple(space.words(1) for _ in rings),
         tuple(space.words(ring.slots) if given else 0 for ring in rings),
         tuple(space.words(ring.slots) if stamped else 0 for ring in rings),
-        tuple(tuple(space.words(ring.slots) for ring in rings) for _ in range(replicas)),
-        tuple(space.words(1) for _ in range(replicas)),
+        tuple(tuple(space.words(ring.slots) for ring in rings) for _ in range(count)),
+        tuple(space.words(1) for _ in range(count)),
+        first,
     )

@@ -10,6 +10,7 @@ from videoflow.backends.messaging import Envelope
 _KINDS = tuple(FateKind)
 _CAUSES = (None, *Cause)
 DELIVERED = Fate(FateKind.DELIVERED)
+_ELSEWHERE = Fate(FateKind.ELSEWHERE)
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -148,10 +149,16 @@ def dropped_in(coverage: Coverage) -> int:
 
 
 def closed_only(coverage: Coverage) -> list[OriginRecord]:
-    """Returns what is closed, whatever the fate: bounded, where fates grow with a run."""
+    """Returns what is closed, whatever the fate: bounded, where fates grow with a run.
+
+    What is elsewhere is kept apart, since another partition announced it.
+    """
     records = []
     for (node, epoch), found in sorted(coverage.origins.items()):
         bare = Coverage()
+        away = found.fates.get(_ELSEWHERE)
+        if away is not None:
+            bare.close_intervals(node, epoch, away.intervals(), _ELSEWHERE)
         bare.close_intervals(node, epoch, found.closed.intervals(), DELIVERED)
         bare.origin(node, epoch).deep_open.update(
             {o: {p: (n, set(ks)) for p, (n, ks) in levels.items()} for o, levels in found.deep_open.items()}

@@ -7,7 +7,7 @@ from videoflow.adapters.shm._payloads import Claims
 from videoflow.adapters.shm._process import Process
 from videoflow.adapters.shm._publishing import ShmPublisher
 from videoflow.adapters.shm._receiving import ShmReceiver
-from videoflow.adapters.shm._status import channel_status
+from videoflow.adapters.shm._status import channel_status, whole_channel_status
 from videoflow.backends.capabilities import MessagingCapabilities, Profile
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import (
@@ -65,7 +65,7 @@ class ShmMessaging(ShmPublisher, ShmReceiver, MessagingBackend):
         ShmPublisher.__init__(self, process, claims)
         ShmReceiver.__init__(self, process, owner)
         layout = process.kit.layout
-        self._channels = {place.spec.channel: place for place in layout.channels}
+        self._layout = layout
         self._subscriptions = {place.spec.subscription: place for place in layout.subscriptions}
 
     # Provisioning -----------------------------------------------------------------------------
@@ -76,12 +76,13 @@ class ShmMessaging(ShmPublisher, ShmReceiver, MessagingBackend):
 
     def ensure_channel(self, spec: ChannelSpec, operation_id: str, *, deadline: float) -> ChannelSpec:
         """Reads back what the supervisor provisioned."""
-        place = self._channels.get(spec.channel)
-        if place is None:
+        places = self._layout.partitions_of(spec.channel)
+        if not places:
             raise UnknownName(f"channel {spec.channel} was not provisioned by the supervisor")
-        if place.spec != spec:
-            raise _different(str(spec.channel), spec.profile, spec, place.spec)
-        return place.spec
+        found = places[0].spec
+        if found != spec:
+            raise _different(str(spec.channel), spec.profile, spec, found)
+        return found
 
     def ensure_subscription(
         self, spec: SubscriptionSpec, operation_id: str, *, deadline: float
@@ -109,11 +110,11 @@ class ShmMessaging(ShmPublisher, ShmReceiver, MessagingBackend):
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
         """Returns what a channel holds."""
         now = self._process.clock.monotonic()
-        place = self._channels.get(channel)
-        if place is None:
+        places = self._layout.partitions_of(channel)
+        if not places:
             return unknown(UnknownReason.MISSING, now, f"channel {channel} was not provisioned")
-        readers = [self._process.kit.layout.subscriptions[number] for number in place.subscriptions]
-        return known(channel_status(self._process.log, place, readers), now)
+        layout, log = self._layout, self._process.log
+        return known(whole_channel_status([channel_status(log, layout, place) for place in places]), now)
 
     def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
         """Returns what is closed on a channel that this process writes; skips count as delivered here.

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from videoflow.adapters.shm._feeds import Feed, Record
+from videoflow.adapters.shm._gated import GatedFeed
 from videoflow.adapters.shm._given import GivenFeed
-from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._layout import Layout
 from videoflow.adapters.shm._ledger import DELIVERED, Rows, close
 from videoflow.adapters.shm._links import Hub, Op, Peer
 from videoflow.adapters.shm._live import LiveFeed
 from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
-from videoflow.adapters.shm._slab import Holds, Slot, slot_of
-from videoflow.backends.coverage import Coverage
+from videoflow.adapters.shm._slab import Holds, slot_of
+from videoflow.adapters.shm._statements import Handle, Prepared, Statement
+from videoflow.backends.coverage import Coverage, Fate, FateKind
 from videoflow.backends.messaging import (
     ChannelId,
     Envelope,
@@ -24,7 +26,6 @@ from videoflow.backends.messaging import (
 from videoflow.backends.outcomes import (
     Accepted,
     Durability,
-    PublicationOutcome,
     Rejected,
     RejectReason,
 )
@@ -35,42 +36,16 @@ from videoflow.wire import decode_envelope, encode_envelope
 
 KINDS = tuple(Kind)
 _ROWS_AT_ONCE = 512
-
-
-class Handle:
-    """One publication on its way; `outcome` is None as long as there was no room."""
-
-    __slots__ = ("concluded", "envelope", "outcome", "slots")
-
-    def __init__(self, envelope: Envelope) -> None:
-        self.envelope = envelope
-        self.outcome: PublicationOutcome | None = None
-        self.slots: tuple[Slot, ...] = ()
-        self.concluded = False
-
-
-class Statement:
-    """The envelopes of one input on one channel: accepted all or none."""
-
-    __slots__ = ("deadline", "handles")
-
-    def __init__(self, handles: list[Handle], deadline: float) -> None:
-        self.handles = handles
-        self.deadline = deadline
-
-    def refuse(self, reason: RejectReason, *, retryable: bool = False) -> None:
-        """Refuses all."""
-        for handle in self.handles:
-            handle.outcome = Rejected(handle.envelope.publication_id, reason, retryable)
+_ELSEWHERE = Fate(FateKind.ELSEWHERE)
 
 
 class Outlet:
-    """One writer slot's part of a channel; adopts what an earlier incarnation left.
+    """One writer slot's part of one partition of a channel; adopts what an earlier incarnation left.
 
     Args:
         process: Log, sockets, clock and holds of this process.
-        number: Of the channel.
-        place: Where it lies, and its specification.
+        number: Of the channel's partition.
+        layout: Where it lies, and its specification.
         slot: Which writer slot.
         announced: What all slots announced, as far as the supervisor knew when this process started.
     """
@@ -79,7 +54,7 @@ class Outlet:
         self,
         process: "ProcessParts",
         number: int,
-        place: tuple[ChannelPlace, Sequence[SubscriptionPlace]],
+        layout: Layout,
         slot: int,
         announced: Coverage,
     ) -> None:
@@ -90,7 +65,7 @@ class Outlet:
         self._room_in = process.room_in
         self.number = number
         self.slot = slot
-        self.place = place[0]
+        self.place = layout.channels[number]
         self.rings = self.place.rings
         self.channel: ChannelId = self.place.spec.channel
         self.closed = announced
@@ -99,7 +74,7 @@ class Outlet:
         self.queue: deque[Statement] = deque()
         self.feeds: list[Feed] = []
         for bit, subscription in enumerate(self.place.subscriptions):
-            self.feeds.append(_feed(self, subscription, place[1][subscription], 1 << bit))
+            self.feeds.append(_feed(self, subscription, layout, 1 << bit))
         self._everybody = (1 << len(self.feeds)) - 1
         self._reliable = sum(feed.bit for feed in self.feeds if not isinstance(feed, LiveFeed))
         self.dropped = Rows()
@@ -168,83 +143,90 @@ class Outlet:
             self.ring.journal.append(entry)
             self.ring.commit()
 
-    def terminate(self, epoch: int, kind: Kind) -> Accepted | Rejected:
+    def terminate(self, epoch: int, kind: Kind) -> list[Accepted | Rejected]:
         """Stamps the end of this slot above all that it published."""
         words, place = self.log.words, self.ring.place
         name = f"{self.channel}/end"
         if epoch < words[place.epoch]:
-            return Rejected(name, RejectReason.STALE, retryable=False)
+            return [Rejected(name, RejectReason.STALE, retryable=False)]
         duplicate = words[place.end] != 0
         if not duplicate:
             words[place.epoch] = epoch
             words[place.end] = 1 + KINDS.index(kind)
             self._tell_end()
-        return Accepted(name, self.ring.head, duplicate, Durability.HOST)
+        return [Accepted(name, self.ring.head, duplicate, Durability.HOST)]
 
     def _append(self, statement: Statement) -> bool:
+        prepared = self.prepare(statement)
+        if prepared is None:
+            return False
+        if prepared.refused is not None:
+            statement.refuse(prepared.refused)
+        else:
+            self.take(prepared)
+        return True
+
+    def prepare(self, statement: Statement) -> Prepared | None:
+        """Returns what appending a statement takes; None where there is no room for it."""
         handles = statement.handles
         first = handles[0].envelope
         words, place = self.log.words, self.ring.place
         epoch = words[place.epoch]
         if first.writer.epoch != epoch:
             if first.writer.epoch < epoch:
-                statement.refuse(RejectReason.STALE)
-                return True
+                return Prepared(handles, refused=RejectReason.STALE)
             words[place.epoch] = first.writer.epoch
-        envelopes = self._fresh(handles)
+        fresh = self._fresh(handles)
+        envelopes = [envelope for envelope in fresh if envelope is not None]
         if not envelopes:
-            return True
+            return Prepared(handles, fresh)
         if words[place.end]:
-            statement.refuse(RejectReason.SEALED)
-            return True
+            return Prepared(handles, refused=RejectReason.SEALED)
         encoded = [encode_envelope(envelope) for envelope in envelopes]
         length = sum(map(len, encoded))
         if length > self.ring.largest():
-            statement.refuse(RejectReason.TOO_LARGE)
-            return True
+            return Prepared(handles, refused=RejectReason.TOO_LARGE)
         data = sum(envelope.kind is Kind.DATA for envelope in envelopes)
         if not self._room(length, len(envelopes), data, envelopes):
-            return False
-        if self._row_count + len(envelopes) > _ROWS_AT_ONCE:
+            return None
+        return Prepared(handles, fresh, encoded)
+
+    def take(self, prepared: Prepared) -> None:
+        """Appends what was prepared, and gives each handle its outcome."""
+        if self._row_count + len(prepared.encoded) > _ROWS_AT_ONCE:
             self.commit()
-        now = self.clock.monotonic()
-        by_envelope = iter(handles)
-        for envelope, row in zip(envelopes, encoded, strict=True):
-            sequence = self._take(envelope, row, now)
-            next(by_envelope).outcome = Accepted(
+        now, encoded = self.clock.monotonic(), iter(prepared.encoded)
+        for handle, envelope in zip(prepared.handles, prepared.fresh, strict=True):
+            if envelope is None:
+                handle.outcome = self._repeated(handle.envelope)
+                continue
+            sequence = self._take(envelope, next(encoded), now)
+            handle.outcome = Accepted(
                 envelope.publication_id, sequence, duplicate=False, durability=Durability.HOST
             )
-        return True
 
     def knows(self, envelope: Envelope) -> bool:
         """Returns whether an envelope only repeats what was announced."""
-        if envelope.intervals or announced_fate(envelope) is None:
+        if envelope.intervals or _placed_fate(envelope) is None:
             return False
         return self.closed.covers(envelope.origin, envelope.path)
 
-    def _fresh(self, handles: list[Handle]) -> list[Envelope]:
-        """Returns what was not announced before; gives the handles of the rest their outcome."""
+    def _fresh(self, handles: list[Handle]) -> list[Envelope | None]:
+        """Returns, for each handle, what was not announced before, or None."""
         first = handles[0].envelope
         if first.intervals:
-            return self._fresh_intervals(handles)
-        if announced_fate(first) is None or not self.closed.covers(first.origin, first.path):
+            return [self._fresh_part(handle.envelope) for handle in handles]
+        if _placed_fate(first) is None or not self.closed.covers(first.origin, first.path):
             return [handle.envelope for handle in handles]
-        for handle in handles:
-            handle.outcome = self._repeated(handle.envelope)
-        return []
+        return [None for _ in handles]
 
-    def _fresh_intervals(self, handles: list[Handle]) -> list[Envelope]:
-        envelope = handles[0].envelope
+    def _fresh_part(self, envelope: Envelope) -> Envelope | None:
         origin = envelope.origin
         closed = self.closed.origin(origin.node, origin.epoch).closed
-        gaps = [gap for low, high in envelope.intervals for gap in closed.missing(low, high)]
-        if not gaps:
-            handles[0].outcome = self._repeated(envelope)
-            return []
-        if tuple(gaps) != envelope.intervals:
-            start = origin._replace(ordinal=gaps[0][0])
-            return [msgspec.structs.replace(envelope, intervals=tuple(gaps), origin=start)]
-        return [envelope]
+        gaps = tuple(gap for low, high in envelope.intervals for gap in closed.missing(low, high))
+        if not gaps or gaps == envelope.intervals:
+            return envelope if gaps else None
+        return msgspec.structs.replace(envelope, intervals=gaps, origin=origin._replace(ordinal=gaps[0][0]))
 
     def _repeated(self, envelope: Envelope) -> Accepted:
         head = self.ring.head
@@ -262,9 +244,9 @@ class Outlet:
         data = envelope.kind is Kind.DATA
         size = max(envelope.size_bytes, len(envelope.body)) if data else 0
         sequence = self.ring.append(row, KINDS.index(envelope.kind), size, now)
-        fate = announced_fate(envelope)
+        fate = _placed_fate(envelope)
         if fate is not None:
-            close(self.closed, envelope, DELIVERED)
+            close(self.closed, envelope, DELIVERED if announced_fate(envelope) else fate)
             self._rows.add(self.number, envelope, fate)
             self._row_count += max(1, len(envelope.intervals))
         if self.feeds:
@@ -380,7 +362,10 @@ class ProcessParts:
     room_in: Callable[..., None]
 
 
-def _feed(outlet: Outlet, number: int, place: SubscriptionPlace, bit: int) -> Feed:
+def _feed(outlet: Outlet, number: int, layout: Layout, bit: int) -> Feed:
+    place = layout.subscriptions[number]
+    if place.gated:
+        return GatedFeed(outlet, number, place, bit, layout)
     if isinstance(place.spec, LiveSubscriptionSpec):
         return LiveFeed(outlet, number, place, bit)
     if place.given:
@@ -388,11 +373,19 @@ def _feed(outlet: Outlet, number: int, place: SubscriptionPlace, bit: int) -> Fe
     return Feed(outlet, number, place, bit)
 
 
+def _placed_fate(envelope: Envelope) -> Fate | None:
+    """Returns what an envelope is in the ledger of its partition; a notice is elsewhere."""
+    fate = announced_fate(envelope)
+    return _ELSEWHERE if fate is None and envelope.elsewhere else fate
+
+
 def check_group(envelopes: Sequence[Envelope]) -> None:
-    """Refuses several envelopes of one statement that are not data.
+    """Refuses several envelopes of one statement in one partition that say more than data or notices.
 
     Raises:
         ContractBroken: They are.
     """
-    if len(envelopes) > 1 and any(e.kind is not Kind.DATA for e in envelopes):
+    places = [envelope.partition for envelope in envelopes]
+    alone = [e.partition for e in envelopes if e.kind is not Kind.DATA and not e.elsewhere]
+    if any(places.count(partition) > 1 for partition in alone):
         raise ContractBroken("a statement of several envelopes holds something else than data")

@@ -91,10 +91,9 @@ class Process(ProcessParts):
         for number, channel in enumerate(layout.channels):
             if channel.writer == task:
                 announced = loosened(self.kit.announced.get(number, []))
-                place = (channel, layout.subscriptions)
-                self.outlets[number] = Outlet(self, number, place, slot, announced)
+                self.outlets[number] = Outlet(self, number, layout, slot, announced)
         for number, subscription in enumerate(layout.subscriptions):
-            if subscription.reader != task:
+            if subscription.reader != task or not 0 <= slot - subscription.first < len(subscription.cells):
                 continue
             channel = layout.channels[subscription.channel]
             inlet = Inlet(self, number, (channel, subscription), slot, self.kit.incarnation)
@@ -207,13 +206,14 @@ class Process(ProcessParts):
     def _seldom(self, peer: Peer, code: int, operation: list[Any]) -> None:
         if code == Op.END:
             for inlet in self._reading(operation[1]):
-                inlet.ended(peer[1])
+                inlet.ended(peer[1], gone=False)
         elif code == Op.WANT:
-            self._feed(operation[1]).want(peer[1], operation[2])
+            feed = self._feed(operation[1])
+            feed.want(feed.replica(peer), operation[2])
         elif code == Op.BACK:
             feed = self._feed(operation[1])
             for sequence in sequences_of(operation[2]):
-                feed.handed_back(peer[1], sequence)
+                feed.handed_back(feed.replica(peer), sequence)
         elif code == Op.RECALL:
             self.inlets[operation[1]].recalled(peer[1], operation[2])
         elif code == Op.UNPIN:
@@ -231,13 +231,13 @@ class Process(ProcessParts):
             self.holds.lend(peer, (slot[0], slot[1], slot[2], slot[3]))
         feed = self._feed(number)
         for sequence in sequences_of(pairs):
-            feed.settled(peer[1], sequence)
+            feed.settled(feed.replica(peer), sequence)
 
     def _greet(self, peer: Peer) -> None:
         for outlet in self.outlets.values():
             for feed in outlet.feeds:
-                if feed.peers[0][0] == peer[0]:
-                    feed.greet(peer[1])
+                if peer in feed.peers:
+                    feed.greet(feed.replica(peer))
             if self.log.words[outlet.ring.place.end]:
                 self.hub.queue(peer, (Op.END, outlet.number))
 
@@ -289,12 +289,12 @@ class Process(ProcessParts):
         self.hub.drain(peer)
         self.hub.disconnect(peer)
         writes = bool(self.kit.layout.tasks[peer[0]].shape.writes)
-        feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if f.peers[0][0] == peer[0]]
+        feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if peer in f.peers]
         for feed in feeds:
-            for record in feed.leased(peer[1]) if writes else ():
+            for record in feed.leased(feed.replica(peer)) if writes else ():
                 for slot in record.slots:
                     self.holds.lend(peer, slot)
-            feed.gone(peer[1], passed_on=writes)
+            feed.gone(feed.replica(peer), passed_on=writes)
             feed.dispatch()
         for inlet in self.inlets.values():
             if final and peer in inlet.peers:

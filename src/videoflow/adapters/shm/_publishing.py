@@ -2,10 +2,12 @@
 
 from collections.abc import Hashable, Sequence
 
-from videoflow.adapters.shm._outlet import Handle, Outlet, Statement, check_group
+from videoflow.adapters.shm._joint import JointOutlet
+from videoflow.adapters.shm._outlet import Outlet, check_group
 from videoflow.adapters.shm._payloads import Claims
 from videoflow.adapters.shm._process import Process
 from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.adapters.shm._statements import Handle, Statement
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Publisher
 from videoflow.backends.outcomes import Accepted, PublicationOutcome
 from videoflow.errors import ContractBroken, UnknownName
@@ -22,7 +24,7 @@ class ShmPublisher(Publisher):
     def __init__(self, process: Process, claims: Claims) -> None:
         self._process = process
         self._claims = claims
-        self._outlets = {outlet.channel: outlet for outlet in process.outlets.values()}
+        self._outlets = _by_channel(process)
 
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
         """Appends what has room now, in order, and queues the rest; one handle per envelope."""
@@ -74,9 +76,9 @@ class ShmPublisher(Publisher):
             if slot != outlet.slot or kind not in (Kind.END, Kind.ABORT):
                 raise ContractBroken(f"slot {slot} of {channel} cannot be ended here with {kind}")
             outlet.retry()
-            outcome = outlet.terminate(epoch, kind)
+            outcomes = outlet.terminate(epoch, kind)
             self._process.hub.flush()
-            return [outcome]
+            return outcomes
 
     def _retry(self) -> None:
         for outlet in self._outlets.values():
@@ -117,8 +119,18 @@ class ShmPublisher(Publisher):
             for slot in handle.slots:
                 self._process.holds.drop(slot)
 
-    def _outlet(self, channel: ChannelId) -> Outlet:
+    def _outlet(self, channel: ChannelId) -> Outlet | JointOutlet:
         outlet = self._outlets.get(channel)
         if outlet is None:
             raise UnknownName(f"this process does not write channel {channel}")
         return outlet
+
+
+def _by_channel(process: Process) -> dict[ChannelId, Outlet | JointOutlet]:
+    partitions: dict[ChannelId, list[Outlet]] = {}
+    for outlet in process.outlets.values():
+        partitions.setdefault(outlet.channel, []).append(outlet)
+    return {
+        channel: found[0] if len(found) == 1 else JointOutlet(found, process.clock)
+        for channel, found in partitions.items()
+    }

@@ -132,7 +132,7 @@ class ShmReceiver(Receiver):
         if inlet is None:
             return unknown(UnknownReason.MISSING, process.clock.monotonic(), "nobody here reads it")
         with process.lock:
-            word = inlet.place.epochs[process.me[1]]
+            word = inlet.place.epochs[process.me[1] - inlet.place.first]
             if epoch < process.log.words[word]:
                 raise StaleAuthority(f"epoch {epoch} of {subscription} has been replaced")
             process.log.words[word] = epoch

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
+from videoflow.adapters.shm._layout import ChannelPlace, Layout, SubscriptionPlace
 from videoflow.adapters.shm._ledger import cause_code
 from videoflow.adapters.shm._log import RECEIVED, Log, is_settled, read_record
 from videoflow.backends.coverage import Cause
@@ -92,8 +92,26 @@ class Progress:
         return handed, is_settled(word, sequence)
 
 
-def channel_status(log: Log, channel: ChannelPlace, readers: Sequence[SubscriptionPlace]) -> ChannelStatus:
-    """Returns what a channel holds; `items` counts what a reliable one of its readers has not settled."""
+def whole_channel_status(parts: Sequence[ChannelStatus]) -> ChannelStatus:
+    """Returns the status of a channel from those of its partitions."""
+    lead = parts[0]
+    return ChannelStatus(
+        first={slot: _least([part.first[slot] for part in parts]) for slot in lead.first},
+        last={slot: max(part.last[slot] for part in parts) for slot in lead.last},
+        items=sum(part.items for part in parts),
+        size_bytes=sum(part.size_bytes for part in parts),
+        terminators=lead.terminators,
+        sealed=all(part.sealed for part in parts),
+    )
+
+
+def _least(positions: Sequence[int | None]) -> int | None:
+    return min((position for position in positions if position is not None), default=None)
+
+
+def channel_status(log: Log, layout: Layout, channel: ChannelPlace) -> ChannelStatus:
+    """Returns what a partition holds; `items` counts what a reliable one of its readers has not settled."""
+    readers = [layout.subscriptions[number] for number in channel.subscriptions]
     required = [Progress(log, channel, place) for place in readers if place.live is None]
     words = log.words
     first: dict[int, int | None] = {}

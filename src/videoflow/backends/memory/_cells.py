@@ -21,21 +21,21 @@ class Entry:
         position: (writer slot, sequence).
         arrived_at: Monotonic seconds.
         order: Number of the append in the channel, over all slots.
-        statement: Number of its statement, over all slots.
+        place: Number of the append in its partition; what is told to all has the same number in each.
         data: Whether it takes room and credit.
         blocking: Reliable subscriptions that have not settled it; at zero its room is free.
     """
 
-    __slots__ = ("arrived_at", "blocking", "data", "envelope", "order", "position", "statement")
+    __slots__ = ("arrived_at", "blocking", "data", "envelope", "order", "place", "position")
 
     def __init__(
-        self, envelope: Envelope, position: tuple[int, int], arrived_at: float, order: int, statement: int
+        self, envelope: Envelope, position: tuple[int, int], arrived_at: float, order: int, place: int
     ) -> None:
         self.envelope = envelope
         self.position = position
         self.arrived_at = arrived_at
         self.order = order
-        self.statement = statement
+        self.place = place
         self.data = envelope.kind is _DATA
         self.blocking = 0
 

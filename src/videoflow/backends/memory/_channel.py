@@ -67,7 +67,7 @@ class Channel:
         self._used_items = [0 for _ in partitions]
         self._used_bytes = [0 for _ in partitions]
         self._appended = 0
-        self._statements = 0
+        self._places = [0 for _ in partitions]
         for subscription in self.subscriptions.values():
             subscription.group = self._group(subscription)
 
@@ -98,7 +98,6 @@ class Channel:
             if self._holds is not None:
                 self._hold(fresh, self._holds)
         slot.epoch = epoch
-        self._statements += fresh is not None
         if fresh is None:
             return [_duplicate(envelope) for envelope in statement]
         return [
@@ -186,8 +185,11 @@ class Channel:
     def _append(self, slot: _Slot, envelope: Envelope, now: float) -> Accepted:
         sequence = slot.next
         slot.next += 1
-        entry = Entry(envelope, (envelope.writer.slot, sequence), now, self._appended, self._statements)
+        partition = envelope.partition
+        place = self._places[partition]
+        entry = Entry(envelope, (envelope.writer.slot, sequence), now, self._appended, place)
         self._appended += 1
+        self._places[partition] += 1
         fate = announced_fate(envelope)
         origin = envelope.origin
         if fate is not None and envelope.intervals:

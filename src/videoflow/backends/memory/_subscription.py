@@ -197,7 +197,7 @@ class Subscription:
             return False
         if spec.spread is not None and cell.dispatch == NOT_DISPATCHED:
             if self.group:
-                if cell.entry.statement - min(s.oldest(cell) for s in self.group) >= spec.spread:
+                if cell.entry.place - min(s.oldest(cell) for s in self.group) >= spec.spread:
                     return False
             elif self._is_spread_out(spec.spread):
                 return False
@@ -215,8 +215,8 @@ class Subscription:
         return bool(window) and self._dispatched - window[0].dispatch >= spread
 
     def oldest(self, cell: Cell) -> int:
-        """Returns the number of the first statement that is not settled here, or that of `cell`."""
-        return next(iter(self.cells.values()), cell).entry.statement
+        """Returns the place of the first entry that is not settled here, or that of `cell`."""
+        return next(iter(self.cells.values()), cell).entry.place
 
     def _lease(self, cell: Cell, owner: str) -> None:
         if self._returned and self._returned[0] is cell:

@@ -68,11 +68,9 @@ def spread(
 
 
 def everywhere(channel: ChannelRef, publication: Publication) -> Iterator[Publication]:
-    """Yields a control statement, or a skip of whole ordinals, for every partition."""
+    """Yields a control statement for every partition; each passes on what it did not know."""
     for partition in range(channel.partitions):
         envelope = msgspec.structs.replace(publication.envelope, partition=partition)
-        if partition > 0:
-            envelope = msgspec.structs.replace(envelope, elsewhere=envelope.intervals)
         yield Publication(publication.channel, envelope)
 
 

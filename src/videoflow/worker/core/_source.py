@@ -151,6 +151,9 @@ class SourceCore(Concluding):
             gaps = found.missing(0, last) if last >= 0 else ()
             if gaps:
                 publications += self._control(channel, Kind.SKIP, epoch, gaps[0][0], gaps)
+            if self.program.channels[channel].partitions > 1 and last >= 0:
+                # A death may have kept the notice of an item from a partition that does not have it.
+                publications += self._control(channel, Kind.IDLE, epoch, 0, ((0, last),))
             publications += self._control(channel, Kind.EPOCH_END, epoch, last, ())
         yield from self.publish(publications)
 
@@ -168,6 +171,7 @@ class SourceCore(Concluding):
             origin=Origin(name, epoch, ordinal),
             intervals=intervals,
             cause=Cause.ENDED if kind is Kind.SKIP else None,
+            elsewhere=intervals if kind is Kind.IDLE else (),
             source=name,
         )
         return everywhere(self.program.channels[channel], Publication(channel, envelope))

@@ -358,4 +358,12 @@ Answer = (
 
 
 class WorkerFatal(Exception):
-    """This worker cannot go on: it was fenced, sealed out, or denied."""
+    """This worker cannot go on: it was fenced, sealed out or denied, or its node did not keep its word.
+
+    Attributes:
+        failure: What to tell where a node is to blame, or None.
+    """
+
+    def __init__(self, message: str, failure: FirstFailure | None = None) -> None:
+        super().__init__(message)
+        self.failure = failure
