@@ -110,6 +110,34 @@ def test_a_fatal_failure_names_the_node_and_abandons_what_waits_for_it() -> None
     assert rows(report, "others") == list(range(len(report.values["others"])))
 
 
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (OSError("no room"), "OSError: no room"),
+        (99, "checkpoint returns how many of the oldest unsettled inputs are durable now"),
+    ],
+    ids=["raises", "boasts"],
+)
+def test_a_sink_whose_checkpoint_fails_is_blamed_and_not_the_worker(
+    answer: int | OSError, cause: str
+) -> None:
+    class Keeper(vf.Consumer):
+        holds_items = 4
+
+        def consume(self, number: int, ctx: vf.Context) -> None: ...
+
+        def checkpoint(self, ctx: vf.Context) -> int:
+            if isinstance(answer, OSError):
+                raise answer
+            return answer
+
+    with pytest.raises(vf.NodeFailed) as failed:
+        vf.Flow([Keeper(name="keeper")(Numbers(5))]).run("threads")
+    assert failed.value.node == "keeper"
+    assert failed.value.cause.startswith(cause)
+    assert "defect" not in failed.value.remedy
+
+
 def test_a_node_that_cannot_be_opened_ends_the_run() -> None:
     flow = vf.Flow([Rows(name="rows")(OpensNot(name="shut")(Numbers(20)))])
     report = flow.start("threads").wait()

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import FlowError, RunFailed, said_by
+from videoflow.worker.core import WorkerFatal
 
 
 def ended_badly(task: str, error: BaseException) -> FirstFailure:
-    """Returns the failure of a worker that could not go on, for a reason that is not its node's."""
+    """Returns the failure of a worker that could not go on: its node's where that is to blame."""
+    if isinstance(error, WorkerFatal) and error.failure is not None:
+        return error.failure
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
     said = said_by(error)

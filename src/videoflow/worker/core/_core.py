@@ -29,11 +29,10 @@ from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import HeldInput, Holding, Pending
 from videoflow.worker.core._settling import abandonment, deliveries_of, settlement
-from videoflow.worker.core._walk import Outcome, RunAborted, first_failure
+from videoflow.worker.core._walk import Outcome, RunAborted, blamed
 from videoflow.worker.core.actions import (
     Checkpoint,
     Commit,
-    Disposition,
     Element,
     FailRun,
     Failure,
@@ -43,7 +42,6 @@ from videoflow.worker.core.actions import (
     PutAside,
     Steps,
     Terminate,
-    WorkerFatal,
 )
 
 
@@ -359,11 +357,11 @@ class ReaderCore(Concluding):
         name, held = node.spec.name, holding.unsettled
         count = yield Checkpoint(name, held, final)
         if isinstance(count, Failure):
-            raise _blamed(name, f"node {name} failed in checkpoint", count)
+            raise blamed(name, f"node {name} failed in checkpoint", count)
         if count > held:
-            raise _blamed(name, f"node {name} called {count} inputs durable, it held {held}")
+            raise blamed(name, f"node {name} called {count} inputs durable, it held {held}")
         if final and count < held:
-            raise _blamed(name, f"node {name} left {held - count} inputs undurable at its end")
+            raise blamed(name, f"node {name} left {held - count} inputs undurable at its end")
         yield from self._settle_durable(holding.durable(count))
 
     def _settle_durable(self, done: list[HeldInput]) -> Steps:
@@ -391,14 +389,3 @@ class ReaderCore(Concluding):
             pulled = yield Pull(after, CONCLUDE_INPUTS, True)
             waiting = [d for deliveries in pulled.deliveries for d in deliveries]
             self._progress = list(pulled.progress)
-
-
-def _blamed(node: str, message: str, failure: Failure | None = None) -> WorkerFatal:
-    """Returns the end of a worker whose sink failed, or did not keep its word, in a checkpoint."""
-    known = failure or Failure(
-        Disposition.FATAL,
-        "checkpoint returns how many of the oldest unsettled inputs are durable now; all, at the end",
-        remedy="mend the checkpoint of this node, and run again",
-    )
-    record = first_failure(node, Element("", Origin(node, 0, 0)), known, 1, 1)
-    return WorkerFatal(message, msgspec.structs.replace(record, message=message))

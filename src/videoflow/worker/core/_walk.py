@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
 from videoflow.backends.runtime import FirstFailure
@@ -30,6 +32,7 @@ from videoflow.worker.core.actions import (
     RecordStarted,
     Returned,
     Steps,
+    WorkerFatal,
 )
 
 _FIRST_PAUSE_SECONDS = 0.1
@@ -342,6 +345,23 @@ def first_failure(node: str, element: Element, failure: Failure, attempts: int, 
         remedy=failure.remedy or "mend the node and run again",
         exit_status=failure.exit_status,
     )
+
+
+def blamed(node: str, message: str, failure: Failure | None = None) -> WorkerFatal:
+    """Returns the end of a worker whose sink failed, or did not keep its word, in a checkpoint.
+
+    Args:
+        node: The sink.
+        message: What it did.
+        failure: What its code raised, or None.
+    """
+    known = failure or Failure(
+        Disposition.FATAL,
+        "checkpoint returns how many of the oldest unsettled inputs are durable now; all, at the end",
+        remedy="mend the checkpoint of this node, and run again",
+    )
+    record = first_failure(node, Element("", Origin(node, 0, 0)), known, 1, 1)
+    return WorkerFatal(message, msgspec.structs.replace(record, message=message))
 
 
 def _derived(element: Element, input_id: str, values: tuple[Any, ...], cause: Cause | None) -> Element:
