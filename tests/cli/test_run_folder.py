@@ -162,6 +162,25 @@ def test_an_output_below_a_file_is_refused_before_anything_starts(tmp_path: Path
     assert not home.exists()
 
 
+def test_a_pipe_in_the_place_of_an_output_is_refused(tmp_path: Path, home: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl")
+    with pytest.raises(OutputUnwritable, match=r"rows\.jsonl cannot be written: it is a pipe"):
+        claim_outputs([tmp_path / "rows.jsonl"], OLDER)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 300 + ".jsonl", "loop/rows.jsonl", "a\0b.jsonl"], ids=["long", "loop", "null"]
+)
+def test_a_name_that_no_file_can_have_is_refused_as_an_output(tmp_path: Path, home: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OutputUnwritable, match="cannot be written") as caught:
+        claim_outputs([tmp_path / name], OLDER)
+    assert caught.value.cause
+    assert len(caught.value.block()) < 1000
+    assert not home.exists()
+
+
 def test_outputs_are_relative_to_the_folder_of_the_flow(tmp_path: Path) -> None:
     sink = NodeSpec(
         name="s",

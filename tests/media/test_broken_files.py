@@ -1,5 +1,6 @@
 """Files that break off, are damaged or are no video: how the reading ends, and that it says so."""
 
+import os
 import wave
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,10 @@ def test_what_cannot_be_opened_is_an_error_with_a_remedy(tmp_path: Path) -> None
     assert caught.value.remedy
     with pytest.raises(SourceUnreadable, match="a folder"):
         VideoReader(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe.mp4")
+    for endless in (tmp_path / "pipe.mp4", Path("/dev/zero")):
+        with pytest.raises(SourceUnreadable, match="only files"):
+            VideoReader(str(endless))
     with pytest.raises(NotYet, match="rtsp"):
         VideoReader("rtsp://127.0.0.1/stream")
 

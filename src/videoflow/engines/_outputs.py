@@ -7,6 +7,7 @@ another run holds, and one that cannot be written.
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -16,9 +17,11 @@ from typing import Self
 import msgspec
 
 from videoflow.engines._home import home_folder
-from videoflow.errors import OutputUnwritable, UsageError
+from videoflow.errors import OutputUnwritable, UsageError, plain_text
 from videoflow.graph.spec import FlowSpec
 from videoflow.ids import hash_id
+
+_LONGEST_NAME, _LONGEST_PATH = 80, 400  # characters that are shown
 
 
 class _Claim(msgspec.Struct, frozen=True):
@@ -69,12 +72,12 @@ def claim_outputs(paths: Iterable[Path], run_id: str, *, locks: Path | None = No
         UsageError: A path is written twice by this run, or is held by another one, which is named.
         OutputUnwritable: A path cannot be written, or the claims cannot be kept.
     """
-    named = [path.parent.resolve() / path.name for path in paths]
+    named = [_resolved(path.parent) / path.name for path in paths]
     _refuse_twice(named)
     for path in named:
         require_writable(path)
     # A node may replace a symbolic link, or write through it: both names are taken.
-    resolved = list(dict.fromkeys(each for path in named for each in (path, path.resolve())))
+    resolved = list(dict.fromkeys(each for path in named for each in (path, _resolved(path))))
     folder = locks if locks is not None else home_folder() / "outputs"
     claims = OutputClaims()
     try:
@@ -135,19 +138,48 @@ def require_writable(path: Path) -> None:
     Raises:
         OutputUnwritable: It is protected, or its nearest existing folder is, or is no folder.
     """
-    if path.exists():
-        cause = "" if os.access(path, os.W_OK) else "it exists and may not be written"
-    else:
-        above = next(parent for parent in path.parents if parent.exists())
-        cause = _why_not_in(above)
+    try:
+        cause = _why_not(path)
+    except (OSError, ValueError) as error:  # a name that no file can have
+        cause = _said(error)
     if cause:
-        raise OutputUnwritable(
-            f"{path.name} cannot be written",
-            cause=cause,
-            where=str(path),
-            effect="nothing was started",
-            remedy="write to a folder of yours, or change its permissions",
-        )
+        raise _unwritable(path, cause)
+
+
+def _why_not(path: Path) -> str:
+    """Returns why a path cannot be written or made, or "" where it can."""
+    if not path.exists():
+        return _why_not_in(next(parent for parent in path.parents if parent.exists()))
+    mode = path.stat().st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        return "it is a pipe or a socket, which waits for a reader"
+    return "" if os.access(path, os.W_OK) else "it exists and may not be written"
+
+
+def _resolved(path: Path) -> Path:
+    """Returns a path without symbolic links.
+
+    Raises:
+        OutputUnwritable: They lead nowhere, or to what this user may not see.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop is a RuntimeError before Python 3.13
+        raise _unwritable(path, _said(error)) from error
+
+
+def _said(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _unwritable(path: Path, cause: str) -> OutputUnwritable:
+    return OutputUnwritable(
+        f"{plain_text(path.name, _LONGEST_NAME)} cannot be written",
+        cause=cause,
+        where=plain_text(str(path), _LONGEST_PATH),
+        effect="nothing was started",
+        remedy="write to a folder of yours, or change its permissions",
+    )
 
 
 def _why_not_in(folder: Path) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -109,11 +110,23 @@ def local_path(uri: str) -> Path:
     else:
         path = Path(uri)
     try:
-        with path.open("rb"):
-            pass
+        if not _is_endless(path):  # opening a pipe would wait for its writer
+            with path.open("rb"):
+                pass
+            return path.absolute()
     except OSError as error:
         raise _unreadable(uri, error) from error
-    return path.absolute()
+    raise SourceUnreadable(
+        f"{uri}: the source cannot be opened",
+        cause="it is a pipe, a socket or a device, and only files can be read so far",
+        effect="nothing was read",
+        remedy="record it to a file and read that",
+    )
+
+
+def _is_endless(path: Path) -> bool:
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _unreadable(uri: str, error: OSError) -> SourceUnreadable:

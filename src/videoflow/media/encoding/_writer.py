@@ -104,7 +104,7 @@ class VideoWriter:
         self._stage = _Stage.FINISHED
 
     def _cut_back(self) -> None:
-        """Leave in the working file what is durable, and nothing else; without that, there is no such file."""
+        """Leave in the working file what is durable, and nothing else; where nothing is, there is no file."""
         length = self._durable.durable_bytes
         try:
             with self._part.open("ab") as file:
