@@ -18,7 +18,7 @@ from videoflow.adapters.shm import ShmHost
 from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.clock import Clock
 from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Death, Replica, given_up
-from videoflow.engines._local_worker import WorkerProcess, how_it_died
+from videoflow.engines._local_worker import WorkerProcess, how_it_died, not_startable
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import InputMode, Plan
 from videoflow.worker.core.actions import InnerFate
@@ -200,7 +200,10 @@ class Supervisor:
     def _start(self, replica: Replica) -> None:
         common, task = self._common, replica.task
         replica.abandoning = self._failed_task == task.name
-        kit = self._host.kit(task.name, replica.slot, replica.incarnations + 1)
+        try:
+            kit = self._host.kit(task.name, replica.slot, replica.incarnations + 1)
+        except OSError as error:
+            raise not_startable(task.name, error) from error
         boot = Boot(
             plan=common.plan_document,
             task=task.name,

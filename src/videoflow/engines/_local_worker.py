@@ -6,6 +6,7 @@ started: its process group ends with it.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +22,11 @@ from videoflow.errors import EnvironmentFault
 from videoflow.worker.link import Boot, Link, LinkClosed, Message
 from videoflow.worker.page import Page, make_page
 
+_REMEDIES = {
+    errno.EMFILE: "allow more open files (ulimit -n), fuse nodes, or run with --engine threads",
+    errno.EAGAIN: "allow more processes (ulimit -u), fuse nodes, or run with --engine threads",
+    errno.ENOMEM: "free memory, fuse nodes, or run with --engine threads",
+}
 _LOG_LINES = 24
 _LOG_BYTES = 8192
 
@@ -47,26 +54,42 @@ class WorkerProcess:
             EnvironmentFault: The system gives no process, or the log cannot be written.
         """
         self.log = log
-        page = make_page()
-        self._to_send = [os.dup(number) for number in (page, *descriptors)]
-        self.page = Page(page, nodes)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._to_send: list[int] = []
         try:
-            with log.open("ab") as output, theirs, their_lifeline:
-                self._process = _started(output, (theirs.fileno(), their_lifeline.fileno()))
+            with ExitStack() as undone:
+                undone.callback(self._close_sent)
+                ours = self._begin(descriptors, nodes, undone)
+                undone.pop_all()
         except OSError as error:
-            ours.close()
-            self._lifeline.close()
-            self._close_sent()
-            raise EnvironmentFault(
-                f"a process for task {boot.task} cannot be started", cause=error.strerror or str(error)
-            ) from error
-        self.pid = self._process.pid
-        self.pidfd = os.pidfd_open(self.pid)
+            raise not_startable(boot.task, error) from error
         ours.setblocking(False)
         self.link = Link(ours)
         self.link.queue(boot, self._to_send)
+
+    def _begin(self, descriptors: Sequence[int], nodes: Sequence[str], undone: ExitStack) -> socket.socket:
+        """Starts the process; returns our end of the control link.
+
+        Args:
+            descriptors: To be sent.
+            nodes: Of the task.
+            undone: Takes what is to be done where this fails half way.
+        """
+        self._to_send.append(make_page())
+        for number in descriptors:
+            self._to_send.append(os.dup(number))
+        self.page = Page(os.dup(self._to_send[0]), nodes)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        undone.callback(ours.close)
+        with theirs, self.log.open("ab") as output:
+            self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undone.callback(self._lifeline.close)
+            with their_lifeline:
+                self._process = _started(output, (theirs.fileno(), their_lifeline.fileno()))
+        undone.callback(self._process.wait)
+        undone.callback(self._process.kill)
+        self.pid = self._process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        return ours
 
     def flush(self) -> bool:
         """Sends what is queued; returns whether nothing is left, also when the worker is gone."""
@@ -135,6 +158,15 @@ def _started(output: IO[bytes], inherited: tuple[int, int]) -> subprocess.Popen[
         stderr=subprocess.STDOUT,
         pass_fds=inherited,
         start_new_session=True,
+    )
+
+
+def not_startable(task: str, error: OSError) -> EnvironmentFault:
+    """Returns what to say where the system gives no process, or not what one needs."""
+    return EnvironmentFault(
+        f"a process for task {task} cannot be started",
+        cause=error.strerror or str(error),
+        remedy=_REMEDIES.get(error.errno or 0, ""),
     )
 
 

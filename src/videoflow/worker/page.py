@@ -31,8 +31,10 @@ class Page:
     """
 
     def __init__(self, descriptor: int, nodes: Sequence[str]) -> None:
-        self._memory = mmap.mmap(descriptor, PAGE_BYTES)
-        os.close(descriptor)
+        try:
+            self._memory = mmap.mmap(descriptor, PAGE_BYTES)
+        finally:
+            os.close(descriptor)
         view = memoryview(self._memory)
         self._words = view.cast("q")
         self._seconds = view.cast("d")
