@@ -31,7 +31,9 @@ ALL = vf.Requirements(
 
 
 def flow(requirements: vf.Requirements | None = None) -> vf.Flow:
-    return vf.Flow([Sink("log.txt", name="log")(Numbers(name="count"))], name="counting", requirements=requirements)
+    return vf.Flow(
+        [Sink("log.txt", name="log")(Numbers(name="count"))], name="counting", requirements=requirements
+    )
 
 
 def causes(requirements: vf.Requirements) -> list[str]:
