@@ -190,7 +190,8 @@ def test_the_planner_admits_what_is_given_and_nothing_else() -> None:
         asked, backends = REQUIREMENTS(rng), BACKENDS(rng)
         plan = planned(asked, backends, refs=backends.payload is not None)
         expected = verdict(asked, backends)
-        assert (plan if isinstance(plan, str) else "admitted") == expected, (seed, asked, vars(backends))
+        found = plan if isinstance(plan, str) else "admitted"
+        assert found == expected, f"{found}, and {expected} is right: {seed}, {asked}, {vars(backends)}"
         seen[expected] += 1
         if isinstance(plan, CompositionPlan):
             check_not_lessened(asked, plan)
@@ -206,6 +207,6 @@ def check_not_lessened(asked: CompositionRequirements, plan: CompositionPlan) ->
         assert (admitted.bound_items, admitted.bound_bytes) == (
             (channel.bounds.items, channel.bounds.size_bytes) if channel.bounds else (None, None)
         )
-        assert admitted.copies > 2 * channel.tolerated_failures
+        assert admitted.copies > 2 * channel.tolerated_failures, "fewer copies than were asked for"
         assert admitted.exactly_once_effects == (channel.effects is Effects.EXACTLY_ONCE)
         assert admitted.grounds, "a guarantee that rests on nothing"

@@ -94,6 +94,10 @@ class Planted:
         report: dict[str, Any] = json.loads(ran.output[ran.output.index("{") :])
         return report
 
+    def module(self, name: str, *arguments: str) -> Ran:
+        """Runs a module of this checkout on the copy."""
+        return self._run(["-m", name, *arguments])
+
     def _run(self, arguments: Sequence[str]) -> Ran:
         ended = subprocess.run(
             [sys.executable, *arguments],
