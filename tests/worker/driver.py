@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from videoflow.backends.coverage import Coverage, Fate
+from videoflow.backends.coverage import Coverage, Fate, Origin
 from videoflow.backends.messaging import (
     Acquired,
     Delivery,
@@ -220,7 +220,8 @@ class Bench:
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
-                return actions.Returned([("out", f"{node} flushed", None)])
+                function = self.functions.get(f"{node}:flush", lambda _: [("out", f"{node} flushed", None)])
+                return self._called(function, actions.Element("", Origin(node, 0, 0)))
             case actions.NextItem(position=position):
                 return self._next_item(replica, position)
             case actions.Announced(node=node, epoch=epoch):
@@ -301,14 +302,19 @@ class Bench:
         return actions.ItemReady(number, [("out", items[number], None)])
 
     def _call(self, node: str, element: actions.Element) -> Any:
+        return self._called(self.functions[node], element)
+
+    def _called(self, function: Function, element: actions.Element) -> Any:
         try:
-            return actions.Returned(self.functions[node](element))
+            return actions.Returned(function(element))
         except Killed:
             return DIED
         except ValueError as error:
             return actions.Failure(actions.Disposition.POISON, str(error))
         except RuntimeError as error:
             return actions.Failure(actions.Disposition.FATAL, str(error))
+        except OSError as error:
+            return actions.Failure(actions.Disposition.TRANSIENT, str(error))
 
     def _pull(self, replica: Replica, action: actions.Pull) -> Any:
         deliveries = [

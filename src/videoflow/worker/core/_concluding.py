@@ -14,13 +14,16 @@ from videoflow.backends.messaging import (
 )
 from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, SettleUnknown
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed
+from videoflow.graph.spec import NodeSpec
 from videoflow.planner.plan import CommitOrder
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
-from videoflow.worker.core._walk import RunAborted, Walk
+from videoflow.worker.core._walk import RunAborted, Walk, first_failure, pause_after
 from videoflow.worker.core.actions import (
     Commit,
+    Disposition,
     Element,
+    FailRun,
     Failure,
     Flush,
     Publication,
@@ -123,11 +126,9 @@ class Concluding:
         pending = Pending()
         partition = self.start.slot if self.program.task.partitions > 1 else 0
         for node in self.program.flushing:
-            answer = yield Flush(node.spec.name)
             origin = flush_origin(node.spec.name, partition)
-            if isinstance(answer, Failure):
-                element = Element(origin.node, origin)
-                yield PutAside(node.spec.name, element, answer, 1)
+            answer = yield from self._flush_one(node.spec, Element(origin.node, origin))
+            if answer is None:
                 continue
             outcome = yield from self.walk.flushed(node, answer.outputs, origin, after)
             pending.publications += outcome.publications
@@ -135,6 +136,22 @@ class Concluding:
         yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
         yield from self.publish(pending.flat(), "flush.published")
         yield from self.settle(pending)
+
+    def _flush_one(self, node: NodeSpec, element: Element) -> Steps:
+        """Lets one node say its last, with the attempts of an input; None where that was put aside."""
+        attempts, limit = 0, node.options.retries + 1
+        while True:
+            attempts += 1
+            answer = yield Flush(node.name)
+            if not isinstance(answer, Failure):
+                return answer
+            if answer.disposition is Disposition.FATAL:
+                yield FailRun(first_failure(node.name, element, answer, attempts, limit))
+                raise RunAborted(node.name)
+            if answer.disposition is Disposition.POISON or attempts >= limit:
+                yield PutAside(node.name, element, answer, attempts)
+                return None
+            yield pause_after(attempts)
 
 
 def flush_origin(node: str, partition: int) -> Origin:

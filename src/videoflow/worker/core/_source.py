@@ -71,16 +71,19 @@ class SourceCore(Concluding):
             yield from self.commit(Commit(self.number + 1, flushed=True))
 
     def _produce(self) -> Steps:
-        failures = 0
+        failures, first = 0, ""
         while True:
             answer = yield NextItem(self._position)
             if isinstance(answer, ItemReady):
-                failures = 0
+                failures, first = 0, ""
                 yield from self._item(answer)
             elif isinstance(answer, SourceEnded):
                 return
             else:
                 failures += 1
+                first = first or answer.error
+                if answer.error != first:  # the second may only be what came of starting it again
+                    answer.error = f"{answer.error}; it was started again after {first}"
                 yield from self._failed(answer, failures)
 
     def _item(self, item: ItemReady) -> Steps:
