@@ -146,7 +146,7 @@ def _demand(draw: random.Random, key: str) -> Demand:
 def disagreement(seed: int) -> str:
     """What is wrong with the answer to one random problem; empty: nothing."""
     asked = problem(seed)
-    answer = solve(asked, budget=1_000_000)
+    answer = solve(asked, budget=1_000_000, relax=False)
     if answer.label is not Label.OPTIMAL:
         return f"{seed}: {answer.label} without a bound on its nodes"
     best = Brute(asked, usable()).aim()

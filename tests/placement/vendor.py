@@ -3,8 +3,8 @@
 Names, fractions of memory and numbers of instances: docs.nvidia.com/datacenter/tesla/mig-user-guide/
 supported-mig-profiles.html. Start positions: getting-started-with-mig.html of the same guide, which shows
 what `nvidia-smi mig -lgipp` lists; for the A30 a listing of such a machine. Usable GiB: the column "Memory
-GiB" of `nvidia-smi mig -lgip`. Device ids: github.com/NVIDIA/mig-parted, deployments/systemd/config-default.yaml.
-All read on 2026-11-30.
+GiB" of listings of `nvidia-smi mig -lgip`. Device ids: github.com/NVIDIA/mig-parted, the file
+deployments/systemd/config-default.yaml. All read on 2026-11-30.
 """
 
 GIB = 1 << 30

@@ -18,14 +18,15 @@ DEFAULT_BUDGET = 2000
 MOST_RELAXED = 8
 
 
-def solve(problem: Problem, budget: int = DEFAULT_BUDGET) -> Answer:
+def solve(problem: Problem, budget: int = DEFAULT_BUDGET, relax: bool = True) -> Answer:
     """Places as many demands as can be, and of all such answers one with the best aim.
 
     Pure: the same problem and budget give an equal answer.
 
     Args:
         problem: Demands and hosts.
-        budget: Nodes that each search may look at; 2000 are about a tenth of a second.
+        budget: Nodes that each search may look at.
+        relax: Whether refusals say what would fit, which takes several searches more for each.
 
     Raises:
         ContractBroken: Two hosts, cards or demands have one name, a demand asks for nothing, or a slice is
@@ -44,7 +45,8 @@ def solve(problem: Problem, budget: int = DEFAULT_BUDGET) -> Answer:
         label=label,
         assignments=_assignments(board, found),
         refusals=tuple(
-            _refusal(board, need, admitted, (budget, proven, n)) for n, need in enumerate(refused)
+            _refusal(board, need, admitted, (budget, proven, relax and n < MOST_RELAXED))
+            for n, need in enumerate(refused)
         ),
         layouts=_layouts(board, found),
         aim=aim,
@@ -53,12 +55,12 @@ def solve(problem: Problem, budget: int = DEFAULT_BUDGET) -> Answer:
     )
 
 
-def _refusal(board: Board, need: Need, admitted: Sequence[Need], about: tuple[int, bool, int]) -> Refusal:
-    budget, proven, number = about
+def _refusal(board: Board, need: Need, admitted: Sequence[Need], about: tuple[int, bool, bool]) -> Refusal:
+    budget, proven, relax = about
     rule = uncheckable(board.problem, need.demand)
     proof = certificate(board, admitted, need, budget) if proven else None
     eased: tuple[Relaxation, ...] = ()
-    if number < MOST_RELAXED:
+    if relax:
         beside = {other.demand.key: other.demand for other in admitted}
         eased = relaxations(board.problem, beside, need.demand, budget)
     return Refusal(need.demand.key, proof, eased, "" if rule is None else rule.key)
