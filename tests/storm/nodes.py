@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -188,3 +188,61 @@ class Slow(vf.Consumer):
         number = ctx.state.get("count", 0)
         ctx.state[f"row/{number:08d}"] = int(value[-1, 0])
         ctx.state["count"] = number + 1
+
+
+class Marked(vf.Processor):
+    """Stateless: each image with a key; leaves out every seventh."""
+
+    max_item_bytes = ITEM_BYTES
+
+    def process(self, image: Image) -> Any:
+        number = int(image[-1, 0])
+        return vf.SKIP if number % 7 == 3 else vf.Out(image, key=f"key {number % 5}")
+
+
+class PerKey(vf.Processor):
+    """Stateful: how many of its key there were."""
+
+    max_item_bytes = 1024
+
+    def process(self, image: Image, ctx: vf.Context) -> dict[str, int]:
+        number = int(image[-1, 0])
+        count = ctx.state[f"count {number % 5}"] = ctx.state.get(f"count {number % 5}", 0) + 1
+        return {"number": number, "count": count}
+
+    def flush(self, ctx: vf.Context) -> vf.Out:
+        return vf.Out({"number": -1, "count": sum(ctx.state[key] for key in ctx.state)})
+
+
+class Corners(vf.Processor):
+    """Some views of one image."""
+
+    ports = ("corners",)
+    many: Mapping[str, int] = {"corners": 4}
+    max_item_bytes = ITEM_BYTES
+
+    def process(self, image: Image) -> Iterator[vf.Out]:
+        for k in range(int(image[-1, 0]) % 4):
+            yield vf.Out(image[k * 20 :], port="corners")
+
+
+class Meeting(vf.Processor):
+    """A trace join of an image, what was counted, and the list of its corners."""
+
+    max_item_bytes = ITEM_BYTES
+
+    def process(self, image: Image | None, counted: Any, corners: list[Image] | None) -> dict[str, Any]:
+        number = None if image is None else int(image[-1, 0])
+        sums = [int(corner.sum()) for corner in corners or ()]
+        return {"number": number, "counted": counted, "corners": sums}
+
+
+def in_parts(folder: Path) -> vf.Flow:
+    """Partitions by key with state and flush, and a join in partitions by trace with a list."""
+    frames = Frames(str(folder), name="frames", retries=OFTEN)
+    marked = Marked(name="marked", replicas=2, retries=OFTEN)(frames)
+    counted = PerKey(name="counted", replicas=3, partition_by="key", retries=OFTEN)(marked)
+    corners = Corners(name="corners", retries=OFTEN)(frames).port("corners")
+    meeting = Meeting(name="meeting", replicas=2, missing="none", retries=OFTEN)(frames, counted, corners)
+    file = JsonlSink(str(folder / "met.jsonl"), name="file", retries=OFTEN)(meeting)
+    return vf.Flow([file], name="parts")

@@ -8,7 +8,7 @@ import pytest
 from tests.planner.building import Graph
 from tests.worker.driver import Bench
 from tests.worker.test_core import ITEMS, consumed, keep, nothing, run, without_repetition
-from videoflow.backends.coverage import FateKind
+from videoflow.backends.coverage import Cause, FateKind
 from videoflow.backends.messaging import Kind
 from videoflow.worker.core.actions import Element
 
@@ -114,6 +114,25 @@ def test_a_skipped_element_of_a_list_is_none_where_the_join_says_so(seed: int) -
     bench = run(joined(2, "none"), functions, seed)
     wanted = [[n, [[c, c if c % 2 else None] for c in (n * 100 + k for k in range(n % 4))]] for n in ITEMS]
     assert consumed(bench) == wanted
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_what_a_node_flushes_meets_no_partner_in_a_join(fuse: bool) -> None:
+    options = {"fuse": "group"} if fuse else {}
+    graph = Graph()
+    graph.source("source")
+    graph.step("pick", "source", options=options)
+    graph.step(
+        "count", "pick", options={**options, "ordered": True}, traits={"stateful": True, "flushes": True}
+    )
+    graph.step("meet", "pick", "count", options={**options, "missing": "none"})
+    graph.sink("sink", "meet")
+    functions = {"pick": odd, "count": keep, "meet": together, "sink": nothing}
+    bench = run(graph, functions, 0)
+    assert bench.failed is None
+    assert consumed(bench) == [*([n, n] for n in ITEMS if n % 2), [None, "count flushed"]]
+    [met] = [e for name, e in bench.calls if name == "meet" and e.missing]
+    assert met.missing == {"pick": Cause.SKIPPED}
 
 
 def test_parents_with_different_keys_fail_the_run_by_name() -> None:

@@ -23,7 +23,7 @@ from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Concluding, Start
-from videoflow.worker.core._elements import element_of, join, many_of, none_of
+from videoflow.worker.core._elements import absence_of, element_of, join, many_of, none_of
 from videoflow.worker.core._groups import CursorRecord, Group, Held
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
@@ -56,7 +56,8 @@ class ReaderCore(Concluding):
         self._partitioned = task.partitions > 1
         self._deeper = start.program.deeper if self._joins else (False,) * len(task.inputs)
         self._depth = len(start.program.entry.spec.scope)
-        self._order = OrderedInputs(self._deeper, self._depth)
+        above = start.program.above if self._joins else None
+        self._order = OrderedInputs(self._deeper, self._depth, above)
         self._worked: list[CursorRecord] = []
         self._controls: list[Held] = []
         self._loose: deque[Held] = deque()
@@ -311,9 +312,10 @@ class ReaderCore(Concluding):
         """Returns what each input says of a group's trace: an item, a list of items, or nothing."""
         none = self.program.entry.spec.options.missing == "none"
         members: list[Element | None] = []
-        for member, deeper in zip(group.members, self._deeper, strict=True):
+        for number, (member, deeper) in enumerate(zip(group.members, self._deeper, strict=True)):
             if member is None:
-                members.append(None)
+                absent = group.absent[number]
+                members.append(absence_of(group.origin, group.path) if absent else None)
             elif isinstance(member, list):
                 items = [next(said) for _ in member]
                 members.append(many_of(items, self._depth, missing_is_none=none))

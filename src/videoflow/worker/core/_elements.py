@@ -5,7 +5,7 @@ Used by the core of a task that reads, and by the walk for nodes that meet insid
 
 from collections.abc import Sequence
 
-from videoflow.backends.coverage import Cause, gravest
+from videoflow.backends.coverage import Cause, Hop, Origin, gravest
 from videoflow.backends.messaging import Kind
 from videoflow.ids import hash_id
 from videoflow.worker.core._groups import Group, Held
@@ -71,6 +71,11 @@ def none_of(element: Element) -> Element:
     return element
 
 
+def absence_of(origin: Origin, path: tuple[Hop, ...]) -> Element:
+    """Returns what an input is to a join that never says anything of an origin."""
+    return Element("", origin, path, (), Cause.SKIPPED, origin.ordinal, parts={"": ()})
+
+
 def join(
     run_id: str,
     node: str,
@@ -102,7 +107,9 @@ def join(
         after=lead.after,
         via=tuple(("", "") if m is None or not m.via else m.via[0] for m in members),
         parts={
-            name: m.parts[""] for name, m in zip(names, members, strict=True) if m is not None and m.parts
+            name: m.parts[""]
+            for name, m in zip(names, members, strict=True)
+            if m is not None and "" in m.parts
         },
     )
     gone = {name: cause for name, cause in causes.items() if cause is not None}

@@ -63,6 +63,7 @@ class Group:
         members: One per parent; the list of a deeper parent's items; None for a parent that was aborted
             before it said everything.
         shares: Deliveries of which this group finishes so many traces.
+        absent: Per parent: whether it never says anything of this origin, as of what a node flushed.
     """
 
     origin: Origin
@@ -70,6 +71,7 @@ class Group:
     last: int
     members: tuple[Member, ...]
     shares: list[tuple[Held, int]]
+    absent: tuple[bool, ...] = ()
 
     @property
     def suspect(self) -> bool:

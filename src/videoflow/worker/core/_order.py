@@ -37,16 +37,25 @@ class _Parent:
 class _Line:
     """One origin node in one epoch."""
 
-    __slots__ = ("done", "expected", "parents")
+    __slots__ = ("absent", "done", "expected", "parents")
 
-    def __init__(self, deeper: Sequence[bool], depth: int) -> None:
+    def __init__(self, deeper: Sequence[bool], depth: int, absent: Sequence[bool]) -> None:
         self.parents = [_Parent(below) for below in deeper]
+        self.absent = tuple(absent)
         self.expected: Key = (0,) * (depth + 1)
         self.done = IntervalSet()
 
     def passed(self, key: Key) -> bool:
         key = key[: len(self.expected)]
         return key < self.expected[: len(key)] or key[0] in self.done
+
+    def found(self, *, gaps_closed: bool = False) -> Found:
+        """Returns what each parent says of the expected trace."""
+        return [self.find(parent, gaps_closed=gaps_closed) for parent in self.parents]
+
+    def waits(self, found: Found) -> bool:
+        """Returns whether a parent that will say something has not."""
+        return any(said is None and not away for said, away in zip(found, self.absent, strict=True))
 
     def find(self, parent: _Parent, *, gaps_closed: bool = False) -> Said | None:
         """Returns what a parent says of the expected trace; a part of it only where no more will come."""
@@ -103,11 +112,16 @@ class OrderedInputs:
     Args:
         deeper: Per parent: whether its items lie one fan-out below the reader's traces.
         depth: The fan-outs on the reader's traces.
+        above: Per parent: the nodes that its items may have begun at; what a node flushed reaches only the
+            parents below it. None: all parents have all.
     """
 
-    def __init__(self, deeper: Sequence[bool], depth: int) -> None:
+    def __init__(
+        self, deeper: Sequence[bool], depth: int, above: Sequence[frozenset[str]] | None = None
+    ) -> None:
         self._deeper = tuple(deeper)
         self._depth = depth
+        self._above = above
         self._lines: dict[tuple[str, int], _Line] = {}
         self._epochs: dict[str, int] = {}
         self._ticket = 0
@@ -178,7 +192,8 @@ class OrderedInputs:
             if again:
                 return Origin(node, epoch, min(again)), ()
             if keys or any(parent.intervals for parent in line.parents):
-                silent = tuple(n for n, parent in enumerate(line.parents) if line.find(parent) is None)
+                said = zip(line.found(), line.absent, strict=True)
+                silent = tuple(n for n, (found, away) in enumerate(said) if found is None and not away)
                 holes.append((Origin(node, epoch, line.expected[0]), silent))
         return next((hole for hole in holes if hole[1]), holes[0])
 
@@ -246,8 +261,14 @@ class OrderedInputs:
     def _line(self, node: str, epoch: int) -> _Line:
         line = self._lines.get((node, epoch))
         if line is None:
-            line = self._lines[node, epoch] = _Line(self._deeper, self._depth)
+            line = self._lines[node, epoch] = _Line(self._deeper, self._depth, self._absent(node))
         return line
+
+    def _absent(self, origin: str) -> list[bool]:
+        begun_at = origin.partition(":flush")[0]
+        if self._above is None:
+            return [False for _ in self._deeper]
+        return [begun_at not in names for names in self._above]
 
     def _add_intervals(self, line: _Line, slots: _Parent, held: Held) -> Held | None:
         message_id = held.delivery.token.message_id
@@ -264,18 +285,18 @@ class OrderedInputs:
 
     def _found(self, line: _Line, gaps_closed: bool) -> Found | None:
         """Returns what each parent says of the expected trace, or None where it may not be taken yet."""
-        found = [line.find(parent) for parent in line.parents]
-        if gaps_closed and None in found:
+        found = line.found()
+        if gaps_closed and line.waits(found):
             keys = [key for parent in line.parents if (key := line.first(parent)) is not None]
             if not keys:
                 return None
             key = min(keys)
             line.expected = key + (0,) * (self._depth + 1 - len(key))
-            found = [line.find(parent, gaps_closed=True) for parent in line.parents]
-        elif None in found:
+            found = line.found(gaps_closed=True)
+        elif line.waits(found):
             return None
         present = [held for said in found if said is not None for held in said.held]
-        return found if self._may_follow(present, gaps_closed) else None
+        return found if present and self._may_follow(present, gaps_closed) else None
 
     def _take(self, node: str, epoch: int, line: _Line, found: Found) -> Group:
         present = [said for said in found if said is not None]
@@ -289,7 +310,7 @@ class OrderedInputs:
             if said is not None:
                 _remove(parent, line.expected, last)
         line.advance(last, path, len(path) + 1)
-        return Group(origin, path, last, tuple(map(_member, found)), shares)
+        return Group(origin, path, last, tuple(map(_member, found)), shares, line.absent)
 
     def _may_follow(self, present: list[Held], gaps_closed: bool) -> bool:
         if gaps_closed:

@@ -3,6 +3,7 @@
 Made from the plan by the core, and by whoever tests it. It refuses nothing: the planner did.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from videoflow.graph.spec import NodeKind, NodeSpec, PortRef
@@ -55,6 +56,7 @@ class TaskProgram:
         subscriptions: What it reads: (input position, subscription), by number.
         inner_edges: (parent, port, child, input) by number, for the ledger.
         live_keys: Per channel: attributes of its items that live readers tell them apart by.
+        above: Per input of the entry: the nodes that its items may have begun at.
     """
 
     run_id: str
@@ -64,6 +66,7 @@ class TaskProgram:
     subscriptions: tuple[tuple[int, SubscriptionPlan], ...]
     inner_edges: tuple[tuple[str, str, str, int], ...]
     live_keys: tuple[tuple[str, ...], ...] = ()
+    above: tuple[frozenset[str], ...] = ()
 
     @property
     def entry(self) -> NodeProgram:
@@ -101,7 +104,21 @@ def make_program(plan: Plan, task: TaskPlan, run_id: str) -> TaskProgram:
     nodes = [_node_program(plan, task, name, numbers, edges) for name in task.nodes]
     subscriptions = tuple((given.index, s) for given in task.inputs for s in given.subscriptions)
     live_keys = tuple(_live_keys(plan, channel) for channel in channels)
-    return TaskProgram(run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys)
+    above = tuple(_above(plan, edge.parents) for edge in plan.spec.inputs(task.nodes[0]))
+    return TaskProgram(
+        run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys, above
+    )
+
+
+def _above(plan: Plan, parents: Sequence[PortRef]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [parent.node for parent in parents]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [ref.node for edge in plan.spec.inputs(name) for ref in edge.parents]
+    return frozenset(found)
 
 
 def _scope_of(plan: Plan, ref: PortRef) -> int:

@@ -15,7 +15,7 @@ from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
 from videoflow.backends.runtime import FirstFailure
 from videoflow.ids import hash_id
-from videoflow.worker.core._elements import join, many_of, none_of
+from videoflow.worker.core._elements import absence_of, join, many_of, none_of
 from videoflow.worker.core._partitions import everywhere, key_problem, spread
 from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
 from videoflow.worker.core.actions import (
@@ -169,8 +169,12 @@ class Walk:
         return [self._meet(node, members) for members in by_trace.values()]
 
     def _meet(self, node: NodeProgram, found: Sequence[list[Element]]) -> Element:
+        some = next(elements[0] for elements in found if elements)
         members = [
-            self._member(node, given, elements) for given, elements in zip(node.inner, found, strict=True)
+            self._member(node, given, elements)
+            if elements
+            else absence_of(some.origin, some.path[: len(node.spec.scope)])
+            for given, elements in zip(node.inner, found, strict=True)
         ]
         return join(
             self._program.run_id,
@@ -180,11 +184,9 @@ class Walk:
             missing_is_none=self._missing_is_none[node.spec.name],
         )
 
-    def _member(self, node: NodeProgram, given: InnerInput, elements: list[Element]) -> Element | None:
-        """Returns what one input says of a trace: an item, the list of a deeper fan-out, or nothing."""
+    def _member(self, node: NodeProgram, given: InnerInput, elements: list[Element]) -> Element:
+        """Returns what one input says of a trace: an item, or the list of a deeper fan-out."""
         depth = len(node.spec.scope)
-        if not elements:
-            return None
         if not given.deeper:
             return elements[0]
         if len(elements[0].path) <= depth:
@@ -253,9 +255,9 @@ class Walk:
             own = (
                 Fate(FateKind.SKIPPED, element.missing[given.name]) if given.name in element.missing else fate
             )
-            edge = _edge_of(given, element, node)
             for path, skipped in element.parts.get(given.name, ((element.path, None),)):
                 said = own if skipped is None else Fate(FateKind.SKIPPED, skipped)
+                edge = _edge_of(given, element, node)
                 outcome.inner.append(InnerFate(edge, element.origin, element.last, path, said))
 
     def _emit(
