@@ -224,3 +224,11 @@ def test_a_factory_that_returns_no_flow_is_refused() -> None:
 
     with pytest.raises(vf.FlowFileError, match="build returned list"):
         call_factory(build, {})
+
+
+def test_a_factory_that_ends_the_program_is_a_failed_one() -> None:
+    def leaves() -> vf.Flow:
+        raise SystemExit(0)
+
+    with pytest.raises(vf.FlowFileError, match="leaves failed: SystemExit: 0"):
+        call_factory(leaves, {})

@@ -123,7 +123,7 @@ def _called(factory: Callable[..., Value], values: Mapping[str, Value]) -> Flow:
     except FlowError as error:
         error.where = error.where or line_in(file, error.__traceback__)
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FlowFileError(
             f"{name} failed",
             cause=said_by(error),
