@@ -1,7 +1,8 @@
 """How long placing takes: 16 cards and 40 sharers, and other shapes, as ratios to a tenth of a second.
 
-Run as `python benchmarks/placement.py [ROUNDS]`. Prints for each shape the median and the worst ratio over random
-problems, and how many answers were proven best, bounded, or neither. A ratio of 1 is 100 ms of processor time.
+Run as `python benchmarks/placement.py [ROUNDS]`. Prints for each shape the median and the worst ratio over
+random problems, and how many answers were proven best, feasible with a bound, or unproven. A ratio of 1 is
+100 ms of processor time.
 """
 
 import random

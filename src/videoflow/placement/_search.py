@@ -9,8 +9,12 @@ from videoflow.placement._options import Option, options
 
 # Beyond so many demands only the dives run.
 MOST_DEMANDS = 200
+# How many more than the bound says the dives refuse by size.
+MOST_DROPPED = 4
 # Remembered states; beyond it no further one is.
 MOST_REMEMBERED = 100_000
+
+Rank = Callable[[Board, Option, tuple[Seat, ...]], tuple[int, ...]]
 
 
 class Found(NamedTuple):
@@ -64,6 +68,8 @@ class Search:
                 self._dive(rank)
                 if self._done(bound):
                     break
+            if not self._every:
+                self._dive_without_the_largest(bound)
         proven = impossible or self._done(bound)
         if not proven and len(self._needs) <= MOST_DEMANDS:
             self._descend(0, self._board.start, NOTHING)
@@ -88,10 +94,22 @@ class Search:
         if (not self._every or not aim.refused) and (self._aim is None or aim < self._aim):
             self._aim, self._best, self._best_states = aim, tuple(chosen), states
 
-    def _dive(self, rank: Callable[[Board, Option, tuple[Seat, ...]], tuple[int, ...]]) -> None:
+    def _dive_without_the_largest(self, bound: Aim) -> None:
+        """Refuses as many of the largest as the bound says, then a few more: few large ones are fewer."""
+        by_size = sorted(range(len(self._needs)), key=lambda number: -self._needs[number].parts)
+        for dropped in range(bound.refused, min(bound.refused + MOST_DROPPED, len(self._needs)) + 1):
+            if self._aim is None or self._aim.refused <= dropped:
+                return
+            self._dive(_tight, frozenset(by_size[:dropped]))
+
+    def _dive(self, rank: Rank, dropped: frozenset[int] = frozenset()) -> None:
         states, so_far = self._board.start, NOTHING
         chosen: list[Option | None] = []
-        for need in self._needs:
+        for number, need in enumerate(self._needs):
+            if number in dropped:
+                chosen.append(None)
+                states, so_far = _after(states, so_far, None)
+                continue
             found = [o for o in options(self._board, need, states, None) if o is not None]
             best = min(found, key=lambda option: rank(self._board, option, states), default=None)
             chosen.append(best)

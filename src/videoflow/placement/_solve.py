@@ -13,7 +13,7 @@ from videoflow.placement._relax import relaxations
 from videoflow.placement._rules import uncheckable
 from videoflow.placement._search import Found, Search
 
-DEFAULT_BUDGET = 2000
+DEFAULT_BUDGET = 500
 # Refused demands for which relaxations are looked for.
 MOST_RELAXED = 8
 
