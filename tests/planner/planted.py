@@ -19,6 +19,7 @@ from tests.promises.planting import Change
 from videoflow.errors import FlowError
 
 CHANNELS, RUN = "planner/_judging_channels.py", "planner/_judging_run.py"
+ENGINE, REQUIREMENTS = "planner/_judging_engine.py", "planner/_requirements.py"
 FINDINGS, COMPOSITION = "planner/_findings.py", "planner/_composition.py"
 REQUIRING, PLAN = "planner/_requiring.py", "planner/_plan.py"
 JUDGED = 600
@@ -101,17 +102,17 @@ DEFECTS = {
         "not refused: two retention classes of one port",
     ),
     "what a step makes is not counted": Defect(
-        Change(RUN, "        return sum(rooms) + sum(", "        return sum(rooms) + 0 * sum("),
+        Change(REQUIREMENTS, "        return sum(rooms) + sum(", "        return sum(rooms) + 0 * sum("),
         REFUSALS,
         "not refused: buffers that at their worst are larger than the payload store",
     ),
     "any batch is taken": Defect(
-        Change(RUN, "limit is None or task.batch_items <= limit", "True"),
+        Change(ENGINE, "limit is None or task.batch_items <= limit", "True"),
         REFUSALS,
         "not refused: larger batches than the engine makes",
     ),
     "clocks of hosts are taken to agree": Defect(
-        Change(RUN, "join.tolerance_seconds >= apart + uncertain", "join.tolerance_seconds >= apart"),
+        Change(ENGINE, "join.tolerance_seconds >= apart + uncertain", "join.tolerance_seconds >= apart"),
         REFUSALS,
         "not refused: a join tolerance below the uncertainty of the clocks",
     ),

@@ -18,6 +18,7 @@ from videoflow.backends.capabilities import (
 from videoflow.planner._admitted import AdmittedChannel, CompositionPlan, Distance, Ground
 from videoflow.planner._findings import Ask, Findings, Guarantee
 from videoflow.planner._judging_channels import ChannelJudge, copies_needed
+from videoflow.planner._judging_engine import EngineJudge
 from videoflow.planner._judging_run import RunJudge
 from videoflow.planner._requirements import ChannelRequirement, CompositionRequirements, Effects
 from videoflow.planner._words import list_text
@@ -60,9 +61,11 @@ def plan_composition(
     judge = ChannelJudge(findings, messaging, kept, crosses_processes=crosses)
     for wanted in channels:
         judge.judge(wanted)
+    RunJudge(findings, requirements, channels, messaging, kept, runtime).judge(allocation)
     if execution is None:
         _refuse_unjudged(findings, requirements)
-    RunJudge(findings, requirements, channels, messaging, kept, runtime).judge(allocation, execution)
+    else:
+        EngineJudge(findings, requirements, messaging, kept, runtime).judge(execution)
     findings.conclude()
     subjects = {f"channel {channel.channel}" for channel in channels}
     return CompositionPlan(

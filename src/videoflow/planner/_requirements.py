@@ -135,3 +135,13 @@ class CompositionRequirements(msgspec.Struct, frozen=True, kw_only=True):
     restart_safe: bool = False
     isolated: bool = False
     dedicated_cpus: bool = False
+
+    @property
+    def buffer_bytes(self) -> int:
+        """What items in flight take at their worst, as far as bounds are chosen."""
+        rooms = [
+            channel.bounds.size_bytes * channel.partitions
+            for channel in dict.fromkeys(self.channels)
+            if channel.bounds is not None
+        ]
+        return sum(rooms) + sum(task.replicas * task.step_bytes for task in self.tasks)
