@@ -382,8 +382,19 @@ def test_the_explanation_of_any_answer_gives_a_failing_test_for_each_refusal_on_
         Problem((cut(Slice("3g.40gb", 2)),), ()),
         Problem((cut(Slice("3g.40gb", 0), Slice("1g.10gb", 3)),), ()),
         Problem((cut(Slice("3g.20gb", 0)),), ()),
+        Problem((plain("a", 1, links=(Link("a/0", "b/0", 1),)),), ()),
+        Problem((plain("a", 1, sharing="fair"),), ()),
     ],
-    ids=["two hosts", "two demands", "nothing asked", "illegal start", "overlap", "unknown profile"],
+    ids=[
+        "two hosts",
+        "two demands",
+        "nothing asked",
+        "illegal start",
+        "overlap",
+        "unknown profile",
+        "no such card",
+        "no such sharing",
+    ],
 )
 def test_a_problem_that_cannot_be_is_refused(asked: Problem) -> None:
     with pytest.raises(ContractBroken):

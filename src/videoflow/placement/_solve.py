@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from videoflow.errors import ContractBroken
 from videoflow.placement._answer import Answer, Assignment, Device, Label, Refusal, Relaxation
-from videoflow.placement._board import Board, Need
+from videoflow.placement._board import KINDS_OF_SHARING, Board, Need
 from videoflow.placement._certificate import certificate
 from videoflow.placement._geometry import footprint
 from videoflow.placement._options import Option
-from videoflow.placement._problem import Kind, Problem, Slice
+from videoflow.placement._problem import Host, Kind, Problem, Slice
 from videoflow.placement._relax import relaxations
 from videoflow.placement._rules import uncheckable
 from videoflow.placement._search import Found, Search
@@ -29,8 +29,9 @@ def solve(problem: Problem, budget: int = DEFAULT_BUDGET, relax: bool = True) ->
         relax: Whether refusals say what would fit, which takes several searches more for each.
 
     Raises:
-        ContractBroken: Two hosts, cards or demands have one name, a demand asks for nothing, or a slice is
-            where the model of its card has none.
+        ContractBroken: Two hosts, cards or demands have one name, a demand asks for nothing, a slice is
+            where the model of its card has none, a link is between no two cards of its host, or a host's
+            sharing is no word that is known.
     """
     _checked(problem)
     board = Board(problem)
@@ -125,7 +126,18 @@ def _checked(problem: Problem) -> None:
     for demand in problem.demands:
         if demand.count < 1 or min(demand.memory_bytes, demand.peak_bytes) < 0:
             raise ContractBroken(f"demand {demand.key} asks for nothing, or for less")
-    for card in cards:
+    for host in problem.hosts:
+        _checked_host(host)
+
+
+def _checked_host(host: Host) -> None:
+    if host.sharing not in KINDS_OF_SHARING:
+        raise ContractBroken(f"host {host.name}: nobody shares cards by {host.sharing!r}")
+    here = {card.key for card in host.cards}
+    for link in host.links:
+        if not {link.first, link.second} <= here or link.first == link.second:
+            raise ContractBroken(f"host {host.name} has no two cards {link.first} and {link.second}")
+    for card in host.cards:
         occupied = 0
         for piece in card.slices:
             profile = None if card.model is None else card.model.profile(piece.profile)
