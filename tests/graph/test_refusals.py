@@ -214,12 +214,6 @@ def test_a_wrong_graph_is_refused_with_node_cause_and_remedy(case: str) -> None:
 
 
 LATER: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
-    "nondeterministic": (lambda: through(Double(replicas=2, deterministic=False)), "double", "determ"),
-    "nondeterministic class": (
-        lambda: through(variant(Double, deterministic=False).__class__(replicas=2)),
-        "odd_double",
-        "deterministic=False",
-    ),
     "join by time": (lambda: through(Double(join=vf.ByTime())), "double", "ByTime"),
     "window": (lambda: through(Double(window=vf.Last(items=3))), "double", "window"),
     "image": (lambda: through(Double(image="registry/x")), "double", "image="),

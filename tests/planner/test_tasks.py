@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.planner.building import MESSAGING, Graph, threads_facts
-from videoflow.errors import FlowInvalid, IncompatibleProfile, NotYet
+from videoflow.errors import FlowInvalid, IncompatibleProfile
 from videoflow.graph.spec import BatchSpec, LatestSpec
 from videoflow.planner import SizingDefaults, plan_flow
 from videoflow.planner.plan import CommitOrder, InputMode, Plan, Transport
@@ -255,13 +255,23 @@ def test_all_problems_are_reported_at_once() -> None:
     assert [node for node, _ in problems(graph)] == ["camera", "a", "b", "c"]
 
 
-def test_replicas_that_may_answer_differently_are_for_later() -> None:
+def test_replicas_that_may_answer_differently_record_each_answer() -> None:
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", options={"replicas": 2, "deterministic": False}, traits={"max_item_bytes": 100})
+    graph.sink("log", "a")
+    task = planned(graph).task("a")
+    assert (task.mode, task.order, task.answers_once) == (InputMode.COMPETING, CommitOrder.OUTBOX, True)
+
+
+def test_answers_too_large_to_be_recorded_are_refused_with_the_size() -> None:
     graph = Graph()
     graph.source("camera")
     graph.step("a", "camera", options={"replicas": 2, "deterministic": False})
     graph.sink("log", "a")
-    with pytest.raises(NotYet, match="node a"):
-        planned(graph)
+    [(node, cause)] = problems(graph)
+    assert node == "a"
+    assert "16 MiB" in cause
 
 
 def test_partitions_have_a_layout_of_their_own_and_one_window() -> None:

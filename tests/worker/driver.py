@@ -170,6 +170,7 @@ class Bench:
         self.started: dict[tuple[str, str], set[int]] = {}
         self.asides: list[Aside] = []
         self.outbox: dict[bytes, actions.Publication] = {}
+        self.once: dict[tuple[str, str], tuple[bytes, ...]] = {}
         self.given = 0
         self.written: dict[str, list[Any]] = {}
         self.lengths: dict[str, int] = {}
@@ -228,6 +229,10 @@ class Bench:
                 return tuple(
                     self.logs[c].announced.origin(node, epoch).closed.intervals() for c in replica.channels
                 )
+            case actions.KeepOnce():
+                return self._keep_once(replica, action)
+            case actions.Recall(input_id=input_id):
+                return self.once.get((replica.task.name, input_id))
             case _:
                 return self._record(replica, action)
 
@@ -290,6 +295,20 @@ class Bench:
             flushed=old.flushed or action.flushed,
         )
         return CommitOutcome.COMMITTED
+
+    def _keep_once(self, replica: Replica, action: actions.KeepOnce) -> list[tuple[bytes, ...] | None]:
+        for input_id in action.forget:
+            del self.once[replica.task.name, input_id]
+        answers: list[tuple[bytes, ...] | None] = []
+        for input_id, publications in action.publications:
+            names = tuple(
+                f"{replica.owner}/{replica.deaths}/{p.envelope.publication_id}/{n}".encode()
+                for n, p in enumerate(publications)
+            )
+            self.outbox.update(zip(names, publications, strict=True))
+            stands = self.once.setdefault((replica.task.name, input_id), names)
+            answers.append(None if stands == names else stands)
+        return answers
 
     def _next_item(self, replica: Replica, position: SourcePosition) -> Any:
         """Gives the next item: after the last one, or, live, whatever comes next."""

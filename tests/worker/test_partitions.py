@@ -1,4 +1,4 @@
-"""The core with its input in parts: by key, by trace, and the lists of a fan-out, under seeded deaths."""
+"""The core with its input shared or in parts: by key, by trace, with lists, under seeded deaths."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -133,6 +133,31 @@ def test_what_a_node_flushes_meets_no_partner_in_a_join(fuse: bool) -> None:
     assert consumed(bench) == [*([n, n] for n in ITEMS if n % 2), [None, "count flushed"]]
     [met] = [e for name, e in bench.calls if name == "meet" and e.missing]
     assert met.missing == {"pick": Cause.SKIPPED}
+
+
+@pytest.mark.parametrize("deaths", [0.0, 0.03])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_replicas_answer_by_chance_is_said_once(seed: int, deaths: float) -> None:
+    graph = Graph()
+    graph.source("source")
+    options = {"replicas": 2, "deterministic": False}
+    graph.step("guess", "source", options=options, traits={"max_item_bytes": 100})
+    graph.step("left", "guess")
+    graph.step("meet", "guess", "left")
+    graph.sink("sink", "meet")
+    guesses: list[int] = []
+
+    def guess(element: Element) -> Outputs:
+        guesses.append(element.values[0])
+        return [("out", [element.values[0], len(guesses)], None)]
+
+    functions = {"guess": guess, "left": keep, "meet": together, "sink": nothing}
+    bench = run(graph, functions, seed, deaths=deaths)
+    found = without_repetition(consumed(bench))
+    assert [met[0][0] for met in found] == ITEMS
+    assert all(left == right for left, right in found)
+    assert (len(guesses) > len(ITEMS)) == (deaths > 0)
+    assert deaths or bench.once == {}
 
 
 def test_parents_with_different_keys_fail_the_run_by_name() -> None:

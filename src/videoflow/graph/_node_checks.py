@@ -5,7 +5,7 @@ that it finds.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from videoflow.errors import NotYet, Problem
 from videoflow.graph._methods import Method, shape_of
@@ -198,9 +198,6 @@ def _check_order(spec: NodeSpec) -> Iterator[Problem]:
 
 def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     name, options, given = spec.name, spec.options, node._videoflow_record.options
-    shared = options.replicas > 1 and options.partition_by is None and len(given_inputs(node)) < 2
-    if shared and not options.deterministic and spec.kind is not NodeKind.PRODUCER:
-        yield later(name, "deterministic=False behind competing replicas", "use replicas=1")
     if given.get("join") is not None:
         yield later(name, "join=ByTime(...)", "leave it out to join by trace, or use vf.merge")
     if given.get("window") is not None:
@@ -214,11 +211,6 @@ def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
         maker = next((cls for cls in type(node).__mro__ if method in vars(cls)), None)
         if maker is not None and not maker.__module__.startswith(_LIBRARY):
             yield later(name, f"{method}() outside the library", "keep what must survive in ctx.state")
-
-
-def given_inputs(node: Node) -> Sequence[object]:
-    """Returns what a node was wired to; nothing for a source."""
-    return node._videoflow_record.inputs or ()
 
 
 def _key_problem(name: str, what: str, key: object) -> Problem:

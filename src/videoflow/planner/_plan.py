@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import FlowSpec, PortRef
 from videoflow.planner._admitted import CompositionPlan
 from videoflow.planner._composition import plan_composition
@@ -26,6 +27,8 @@ from videoflow.planner.plan import (
     Transport,
 )
 
+RECORD_BYTES = 256 << 10
+
 
 def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
     """Plans a flow for one engine; pure, and before anything is provisioned.
@@ -46,6 +49,7 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
     transport = Transport.SHM if facts.execution.crosses_processes else Transport.MEMORY
     _admit(wiring, facts)  # before any size is judged: what the backends cannot give is said first
     fitted = fit(wiring, facts)
+    _check_records(wiring, facts, fitted)
     admitted = _admit(wiring, facts, fitted)
     return Plan(
         engine=facts.engine,
@@ -61,6 +65,23 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
         notes=(*notes(wiring, facts, fitted), *admitted.notes),
         admitted=admitted,
     )
+
+
+def _check_records(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> None:
+    """Refuses answers that are too large to be recorded, one by one, before they are published."""
+    most = min(facts.messaging.maximum_envelope_bytes or RECORD_BYTES, RECORD_BYTES)
+    found = {t.name: fitted.sizing.reserves[t.name] // t.replicas for t in wiring.tasks if t.answers_once}
+    problems = [
+        Problem(
+            name,
+            f"its replicas record each answer, up to {size_text(size)}, and {size_text(most)} fit a record",
+            "say max_item_bytes on its class, partition_by=, replicas=1, or leave deterministic=False out",
+        )
+        for name, size in found.items()
+        if size > most
+    ]
+    if problems:
+        raise FlowInvalid(problems)
 
 
 def _admit(wiring: Wiring, facts: PlanFacts, fitted: Fit | None = None) -> CompositionPlan:

@@ -7,7 +7,7 @@ all problems of a flow at once. Used first by `plan_flow`. It refuses what canno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from videoflow.errors import FlowInvalid, NotYet, Problem
+from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._words import list_text
@@ -65,6 +65,11 @@ class Task:
         """Further inputs that its nodes wait for before they answer one."""
         return sum(node.options.lookahead for node in self.nodes)
 
+    @property
+    def answers_once(self) -> bool:
+        """Whether replicas that share its input record each answer before they publish it."""
+        return self.mode is InputMode.COMPETING and self.order is CommitOrder.OUTBOX
+
     def has(self, node: str) -> bool:
         """Returns whether the task runs a node."""
         return any(member.name == node for member in self.nodes)
@@ -86,8 +91,6 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
             groups.append((entry, *(node for node in members if node is not entry)))
     if problems:
         raise FlowInvalid(problems)
-    for node in spec.nodes:
-        _refuse_later(spec, node)
     return tuple(_task(spec, facts, nodes) for nodes in _by_entry(spec, groups))
 
 
@@ -183,15 +186,6 @@ def _single_owner_reason(node: NodeSpec) -> str | None:
     return "is ordered" if node.options.ordered else None
 
 
-def _refuse_later(spec: FlowSpec, node: NodeSpec) -> None:
-    inputs, options = spec.inputs(node.name), node.options
-    owned = len(inputs) > 1 or options.partition_by is not None
-    if options.replicas > 1 and not options.deterministic and not owned:
-        raise NotYet(
-            f"node {node.name}: deterministic=False behind competing replicas", remedy="use replicas=1"
-        )
-
-
 def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task:
     why: list[str] = []
     if len(nodes) > 1:
@@ -201,9 +195,6 @@ def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task
         )
     order, reason = _order(facts, nodes)
     mode, taking = _mode(spec, nodes, order)
-    owned = len(spec.inputs(nodes[0].name)) > 1 or nodes[0].options.partition_by is not None
-    if order is CommitOrder.OUTBOX and nodes[0].options.replicas > 1 and not owned:
-        raise NotYet(f"node {nodes[0].name}: {reason}, behind competing replicas", remedy="use replicas=1")
     return Task(nodes, mode, order, (*why, taking, reason))
 
 
@@ -227,11 +218,13 @@ def _mode(spec: FlowSpec, nodes: tuple[NodeSpec, ...], order: CommitOrder) -> tu
     for name, reason in reasons.items():
         if reason is not None:
             return InputMode.ORDERED, f"ordered: {name} {reason}, so one owner reads in order"
-    if order is CommitOrder.OUTBOX:
+    if order is CommitOrder.OUTBOX and replicas == 1:
         return InputMode.ORDERED, "ordered: one owner reads, because results are committed before published"
     taking = (
         "no state and no order asked for" if replicas == 1 else f"{replicas} replicas compete for its input"
     )
+    if order is CommitOrder.OUTBOX:
+        taking += ", and each records what it answers, once per input, before it publishes"
     return InputMode.COMPETING, f"unordered: {taking}; results may overtake each other"
 
 

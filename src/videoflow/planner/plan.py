@@ -143,6 +143,11 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     publish_window: int = 1
 
     @property
+    def answers_once(self) -> bool:
+        """Whether replicas that share its input record each answer before they publish it."""
+        return self.mode is InputMode.COMPETING and self.order is CommitOrder.OUTBOX
+
+    @property
     def partitions(self) -> int:
         """How many parts its input is cut into, one for each replica; 1 where replicas compete."""
         return 1 if self.mode in (InputMode.SOURCE, InputMode.COMPETING) else self.replicas

@@ -41,9 +41,16 @@ class _Unreadable(Exception):
 
 
 class Payloads:
-    """Encodes and decodes the values of envelopes."""
+    """Encodes and decodes the values of envelopes.
 
-    def __init__(self, store: PayloadStore, clock: Clock) -> None:
+    Args:
+        store: Where large arrays go.
+        clock: For deadlines.
+        inline: Leave arrays in the envelope, since its record must outlive this process's memory.
+    """
+
+    def __init__(self, store: PayloadStore, clock: Clock, *, inline: bool = False) -> None:
+        self._inline = inline
         self._store = store
         self._clock = clock
         self._forward = store.capabilities().forwards_references
@@ -60,7 +67,10 @@ class Payloads:
             return
         encoded = self._fresh.get(envelope.publication_id)
         if encoded is None:
-            encoded = self._encoded(publication.value, envelope.publication_id)
+            if self._inline:
+                encoded = wire.encode_value(publication.value)
+            else:
+                encoded = self._encoded(publication.value, envelope.publication_id)
             self._fresh[envelope.publication_id] = encoded
         publication.envelope = msgspec.structs.replace(
             envelope, body=encoded.body, payloads=encoded.payloads, size_bytes=encoded.size_bytes

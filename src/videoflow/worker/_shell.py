@@ -48,7 +48,8 @@ class Shell:
         self._nodes = nodes
         self._control = control
         self._reporter = reporter
-        self._payloads = Payloads(backends.payloads, backends.clock)
+        once = job.program.task.answers_once
+        self._payloads = Payloads(backends.payloads, backends.clock, inline=once)
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._perform: dict[type, Callable[[Any], Any]] = {
@@ -63,6 +64,8 @@ class Shell:
             a.Republish: self._writing.republish,
             a.Announced: self._writing.announced,
             a.Commit: self._commit,
+            a.KeepOnce: self._keep_once,
+            a.Recall: self._recall,
             a.Settle: self._settle,
             a.PutAside: self._put_aside,
             a.Attempts: self._attempts,
@@ -196,6 +199,24 @@ class Shell:
                 raise Quit
         faults.reach("commit.after")
         return outcome
+
+    def _keep_once(self, action: a.KeepOnce) -> list[Sequence[bytes] | None]:
+        for _, group in action.publications:
+            self._writing.encode(group)
+        entries = [
+            OutboxEntry(input_id, wire.encode_outbox([p.envelope for p in group]))
+            for input_id, group in action.publications
+        ]
+        faults.reach("commit.before")
+        stands = self._runtime.put_once(self._job.task, entries, action.forget, deadline=self._deadline())
+        faults.reach("commit.after")
+        return [
+            None if stand == entry else stand.envelopes for stand, entry in zip(stands, entries, strict=True)
+        ]
+
+    def _recall(self, action: a.Recall) -> Sequence[bytes] | None:
+        entry = self._runtime.once(self._job.task, action.input_id, deadline=self._deadline())
+        return None if entry is None else entry.envelopes
 
     def _settle(self, action: a.Settle) -> Sequence[SettlementOutcome]:
         if action.inner:

@@ -1,5 +1,6 @@
 """The flow runtime over any store: epochs, commits, attempts, desired state, failure, dead letters."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -107,6 +108,49 @@ class FlowRuntime:
             return CommitOutcome.COMMITTED
         return CommitOutcome.STALE if outcome is StoreOutcome.CONFLICT else CommitOutcome.UNKNOWN
 
+    def put_once(
+        self,
+        task: str,
+        entries: Sequence[OutboxEntry],
+        forget: Sequence[str] = (),
+        *,
+        deadline: float,
+    ) -> list[OutboxEntry]:
+        """Records what replicas that share their input said of it, each input once (rule 5).
+
+        Args:
+            task: Whose.
+            entries: By input.
+            forget: Inputs whose record is needed no more, since they are settled.
+            deadline: Monotonic seconds.
+
+        Returns:
+            For each entry the one that stands, which may be another's.
+        """
+        keys = [self._once(task, entry.input_id) for entry in entries]
+        changes = [
+            Change(key, msgspec.msgpack.encode(entry), ABSENT)
+            for key, entry in zip(keys, entries, strict=True)
+        ]
+        gone = [Change(self._once(task, input_id), None) for input_id in forget]
+        if changes or gone:
+            outcome = self.store.commit([*changes, *gone], deadline=deadline)
+            if outcome is StoreOutcome.UNKNOWN:
+                self._must(outcome, "an answer")
+            if outcome is StoreOutcome.COMMITTED:
+                return list(entries)
+        for change in changes:
+            self.store.commit([change], deadline=deadline)
+        if gone:
+            self._must(self.store.commit(gone, deadline=deadline), "an answer")
+        found = _value(self.store.get(keys, deadline=deadline), task)
+        return [msgspec.msgpack.decode(found[key].value, type=OutboxEntry) for key in keys]
+
+    def once(self, task: str, input_id: str, *, deadline: float) -> OutboxEntry | None:
+        """Returns what `put_once` recorded for an input, or None."""
+        stored = self._one(self._once(task, input_id), deadline)
+        return msgspec.msgpack.decode(stored.value, type=OutboxEntry) if stored else None
+
     def record_started(
         self, task: str, node: str, input_id: str, incarnation: str, *, deadline: float
     ) -> None:
@@ -208,6 +252,9 @@ class FlowRuntime:
         self.store.commit([Change(key, verdict.encode(), ABSENT)], deadline=deadline)
         stored = self._one(key, deadline)
         return stored.value.decode() if stored else verdict
+
+    def _once(self, task: str, input_id: str) -> str:
+        return f"{self._root}/once/{task}/{input_id}"
 
     def _task(self, task: str, partition: int) -> str:
         return f"{self._root}/task/{task}/{partition}"

@@ -83,7 +83,11 @@ class Concluding:
 
     def republish(self) -> Steps:
         """Publishes what an earlier incarnation committed and may not have published."""
-        remaining = [data for entry in self.start.committed.outbox for data in entry.envelopes]
+        yield from self.say_again([data for entry in self.start.committed.outbox for data in entry.envelopes])
+
+    def say_again(self, recorded: Sequence[bytes]) -> Steps:
+        """Publishes encoded envelopes that were recorded before."""
+        remaining = list(recorded)
         while remaining:
             outcomes = yield Republish(remaining)
             remaining = [data for data, o in zip(remaining, outcomes, strict=True) if _again(o)]

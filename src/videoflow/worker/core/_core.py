@@ -22,30 +22,32 @@ from videoflow.backends.messaging import (
 from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
-from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Concluding, Start
+from videoflow.worker.core._checkpoints import Checkpointing
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._elements import absence_of, element_of, join, many_of, none_of
 from videoflow.worker.core._groups import CursorRecord, Group, Held
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
-from videoflow.worker.core._pending import HeldInput, Holding, Pending
+from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._settling import abandonment, deliveries_of, settlement
-from videoflow.worker.core._walk import Outcome, RunAborted, blamed
+from videoflow.worker.core._walk import Outcome, RunAborted
 from videoflow.worker.core.actions import (
-    Checkpoint,
     Commit,
     Element,
     FailRun,
     Failure,
+    KeepOnce,
     Load,
     Progress,
     Pull,
     PutAside,
+    Recall,
     Steps,
     Terminate,
 )
 
 
-class ReaderCore(Concluding):
+class ReaderCore(Checkpointing):
     """The core of a task that reads: competing, ordered, or joining."""
 
     def __init__(self, start: Start) -> None:
@@ -53,6 +55,9 @@ class ReaderCore(Concluding):
         task = start.program.task
         self._joins = task.mode is InputMode.JOIN
         self._competing = task.mode is InputMode.COMPETING
+        self._once = self._competing and self.outbox
+        self.outbox = self.outbox and not self._once
+        self._forget: list[str] = []
         self._partitioned = task.partitions > 1
         self._deeper = start.program.deeper if self._joins else (False,) * len(task.inputs)
         self._depth = len(start.program.entry.spec.scope)
@@ -64,8 +69,6 @@ class ReaderCore(Concluding):
         self._owned: dict[str, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
-        self._holding = Holding() if start.program.checkpointing else None
-        self._finished_checkpoint = False
         self._gaps_closed = False
 
     def run(self) -> Steps:
@@ -82,6 +85,8 @@ class ReaderCore(Concluding):
         except RunAborted:
             yield from self._abandon()
             kind = Kind.ABORT
+        if self._forget:
+            yield from self._keep_once(Pending())
         yield Terminate(kind)
         return kind
 
@@ -170,7 +175,7 @@ class ReaderCore(Concluding):
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
         if all(p.finished for p in self._progress) and not self._order.holding:
-            yield from self._last_checkpoint()
+            yield from self.last_checkpoint()
             return True
         if self._controls and all(p.drained for p in self._progress):
             yield from self.settle(Pending([], self._taken_controls()))
@@ -179,7 +184,7 @@ class ReaderCore(Concluding):
             self._gaps_closed = True
         if all(p.drained for p in self._progress):
             if not self._order.holding:
-                yield from self._last_checkpoint()
+                yield from self.last_checkpoint()
             elif not aborted:
                 yield from self._refuse_hole()
         return False
@@ -212,19 +217,31 @@ class ReaderCore(Concluding):
         if suspect and self.pending:
             yield from self._conclude()
         element = yield from self._element(group)
+        recalled = None
         if isinstance(element, Outcome):
             outcome, cause = element, None
         else:
             cause = element.cause
-            outcome = yield from self.walk.input(element, suspect=suspect)
+            if self._once and suspect and cause is None:
+                recalled = yield Recall(element.input_id)
+            if recalled is None:
+                outcome = yield from self.walk.input(element, suspect=suspect)
+            else:
+                outcome = Outcome()
+                self.pending.recalled += recalled
+                self._forget.append(element.input_id)
         done = self._order.finish(group)
         settlements = [(held.delivery.token, settlement(held, cause, outcome)) for held in done]
         settlements += self._taken_controls()
-        if self._holding is not None:
-            yield from self._hold(outcome, settlements)
+        if self.holding is not None:
+            yield from self.hold(outcome, settlements, self._cursor())
             return
         pending = self.pending
-        pending.publications += outcome.publications
+        if self._once and isinstance(element, Element) and cause is None and recalled is None:
+            said = [publication for _, group in outcome.publications for publication in group]
+            pending.once.append((element.input_id, said))
+        else:
+            pending.publications += outcome.publications
         pending.inner += outcome.inner
         pending.settlements += settlements
         pending.seconds += outcome.seconds
@@ -250,8 +267,8 @@ class ReaderCore(Concluding):
         settlements: list[tuple[DeliveryToken, Settlement]] = [
             (held.delivery.token, skipped) for held in self._order.finish(group)
         ]
-        if self._holding is not None:
-            yield from self._hold(Outcome(), settlements)
+        if self.holding is not None:
+            yield from self.hold(Outcome(), settlements, self._cursor())
             return True
         self.pending.settlements += settlements
         if self.due():
@@ -329,50 +346,27 @@ class ReaderCore(Concluding):
         if self.outbox and pending.inputs:
             action = Commit(self.number + 1, msgspec.msgpack.encode(self._worked), pending.publications)
             yield from self.commit(action)
-        yield from self.publish(pending.flat())
+        said = pending.flat()
+        if pending.once or self._forget:
+            said += yield from self._keep_once(pending)
+        yield from self.publish(said)
+        yield from self.say_again(pending.recalled)
         yield from self.settle(pending)
+        self._forget += [input_id for input_id, _ in pending.once]
         for token, _ in pending.settlements:
             self._owned.pop(token.message_id, None)
 
-    # Checkpoints ------------------------------------------------------------------------------
-
-    def _hold(self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]]) -> Steps:
-        holding = self._holding
-        assert holding is not None
-        self._finished_checkpoint = False
-        holding.inputs.append(HeldInput(outcome.consumed, self._cursor(), settlements, outcome.inner))
-        if outcome.consumed:
-            yield from self._checkpoint(final=False)
-        elif holding.unsettled == 0:
-            yield from self._settle_durable(holding.durable(0))
-
-    def _last_checkpoint(self) -> Steps:
-        if self._holding is None or self._finished_checkpoint:
-            return
-        self._finished_checkpoint = True
-        yield from self._checkpoint(final=True)
-
-    def _checkpoint(self, *, final: bool) -> Steps:
-        holding, node = self._holding, self.program.checkpointing
-        assert holding is not None
-        assert node is not None
-        name, held = node.spec.name, holding.unsettled
-        count = yield Checkpoint(name, held, final)
-        if isinstance(count, Failure):
-            raise blamed(name, f"node {name} failed in checkpoint", count)
-        if count > held:
-            raise blamed(name, f"node {name} called {count} inputs durable, it held {held}")
-        if final and count < held:
-            raise blamed(name, f"node {name} left {held - count} inputs undurable at its end")
-        yield from self._settle_durable(holding.durable(count))
-
-    def _settle_durable(self, done: list[HeldInput]) -> Steps:
-        if not done:
-            return
-        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
-        settlements = [settlement for held in done for settlement in held.settlements]
-        inner = [fate for held in done for fate in held.inner]
-        yield from self.settle(Pending([], settlements, inner))
+    def _keep_once(self, pending: Pending) -> Steps:
+        """Records what is said of inputs that another may get, too; returns what of it is to be published."""
+        forget, self._forget = self._forget, []
+        stands = yield KeepOnce(pending.once, forget)
+        said = []
+        for (_, publications), stand in zip(pending.once, stands, strict=True):
+            if stand is None:
+                said += publications
+            else:
+                pending.recalled += stand
+        return said
 
     # Abort ------------------------------------------------------------------------------------
 

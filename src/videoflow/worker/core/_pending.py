@@ -15,13 +15,25 @@ Settlements = list[tuple[DeliveryToken, Settlement]]
 
 @dataclass(slots=True)
 class Pending:
-    """Results in the order of their inputs."""
+    """Results in the order of their inputs.
+
+    Attributes:
+        publications: (input id of the statement, its envelopes).
+        settlements: What is settled with it.
+        inner: Fates on edges inside the task.
+        inputs: Inputs worked on.
+        seconds: Time in user code.
+        once: (id of the task's input, all that is said of it), where it is recorded once per input.
+        recalled: Encoded envelopes that an earlier owner of an input recorded, to be said in its place.
+    """
 
     publications: list[tuple[str, Sequence[Publication]]] = field(default_factory=list)
     settlements: Settlements = field(default_factory=list)
     inner: list[InnerFate] = field(default_factory=list)
     inputs: int = 0
     seconds: float = 0.0
+    once: list[tuple[str, list[Publication]]] = field(default_factory=list)
+    recalled: list[bytes] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.inputs or self.settlements)

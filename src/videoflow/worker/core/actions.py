@@ -217,6 +217,28 @@ class Commit:
 
 
 @dataclass(slots=True)
+class KeepOnce:
+    """Record what a replica that shares its input says, once per input. Answer: per input, what stands.
+
+    That is None where it is what was given, else the encoded envelopes that another said before it died.
+
+    Attributes:
+        publications: (input id of the task's input, everything that it says of it).
+        forget: Inputs that are settled.
+    """
+
+    publications: Sequence[tuple[str, Sequence[Publication]]]
+    forget: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Recall:
+    """What was recorded with `KeepOnce` for an input? Answer: encoded envelopes, or None."""
+
+    input_id: str
+
+
+@dataclass(slots=True)
 class Settle:
     """Report inner fates, then settle. Answer: one `SettlementOutcome` per token."""
 
@@ -282,6 +304,8 @@ Action = (
     | Republish
     | Announced
     | Commit
+    | KeepOnce
+    | Recall
     | Settle
     | PutAside
     | Attempts

@@ -1,0 +1,62 @@
+"""Sinks that keep their inputs until a checkpoint makes them durable; part of the core that reads."""
+
+from videoflow.backends.messaging import DeliveryToken, Settlement
+from videoflow.worker.core._concluding import Concluding, Start
+from videoflow.worker.core._pending import HeldInput, Holding, Pending
+from videoflow.worker.core._walk import Outcome, blamed
+from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Steps
+
+
+class Checkpointing(Concluding):
+    """Holds what a sink has taken, and settles it once it is durable.
+
+    Args:
+        start: What the core starts from.
+    """
+
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        self.holding = Holding() if start.program.checkpointing else None
+        self._finished_checkpoint = False
+
+    def hold(
+        self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]], cursor: bytes
+    ) -> Steps:
+        """Keeps an input, and asks the sink what of what it holds is durable now; `cursor` is behind it."""
+        holding = self.holding
+        assert holding is not None
+        self._finished_checkpoint = False
+        holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner))
+        if outcome.consumed:
+            yield from self._checkpoint(final=False)
+        elif holding.unsettled == 0:
+            yield from self._settle_durable(holding.durable(0))
+
+    def last_checkpoint(self) -> Steps:
+        """Lets the sink make durable what it holds, once nothing more comes."""
+        if self.holding is None or self._finished_checkpoint:
+            return
+        self._finished_checkpoint = True
+        yield from self._checkpoint(final=True)
+
+    def _checkpoint(self, *, final: bool) -> Steps:
+        holding, node = self.holding, self.program.checkpointing
+        assert holding is not None
+        assert node is not None
+        name, held = node.spec.name, holding.unsettled
+        count = yield Checkpoint(name, held, final)
+        if isinstance(count, Failure):
+            raise blamed(name, f"node {name} failed in checkpoint", count)
+        if count > held:
+            raise blamed(name, f"node {name} called {count} inputs durable, it held {held}")
+        if final and count < held:
+            raise blamed(name, f"node {name} left {held - count} inputs undurable at its end")
+        yield from self._settle_durable(holding.durable(count))
+
+    def _settle_durable(self, done: list[HeldInput]) -> Steps:
+        if not done:
+            return
+        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
+        settlements = [settlement for held in done for settlement in held.settlements]
+        inner = [fate for held in done for fate in held.inner]
+        yield from self.settle(Pending([], settlements, inner))
