@@ -237,12 +237,45 @@ class Meeting(vf.Processor):
         return {"number": number, "counted": counted, "corners": sums}
 
 
+class Guess(vf.Processor):
+    """Stateless, and different each time: what two readers get must be one answer."""
+
+    deterministic = False
+    max_item_bytes = 1024
+
+    def process(self, image: Image) -> dict[str, Any]:
+        return {"number": int(image[-1, 0]), "guess": os.urandom(4).hex()}
+
+
+class Echo(vf.Processor):
+    """Stateless: what it gets."""
+
+    max_item_bytes = 1024
+
+    def process(self, value: Any) -> Any:
+        return value
+
+
+class Same(vf.Processor):
+    """A trace join of one answer that came two ways."""
+
+    max_item_bytes = 1024
+
+    def process(self, one: Any, other: Any) -> int:
+        if one != other:
+            raise ValueError(f"{one} is not {other}")
+        return int(one["number"])
+
+
 def in_parts(folder: Path) -> vf.Flow:
-    """Partitions by key with state and flush, and a join in partitions by trace with a list."""
+    """Partitions by key with state and flush, a join by trace with a list, and answers by chance."""
     frames = Frames(str(folder), name="frames", retries=OFTEN)
     marked = Marked(name="marked", replicas=2, retries=OFTEN)(frames)
     counted = PerKey(name="counted", replicas=3, partition_by="key", retries=OFTEN)(marked)
     corners = Corners(name="corners", retries=OFTEN)(frames).port("corners")
     meeting = Meeting(name="meeting", replicas=2, missing="none", retries=OFTEN)(frames, counted, corners)
     file = JsonlSink(str(folder / "met.jsonl"), name="file", retries=OFTEN)(meeting)
-    return vf.Flow([file], name="parts")
+    guess = Guess(name="guess", replicas=2, retries=OFTEN)(frames)
+    same = Same(name="same", retries=OFTEN)(guess, Echo(name="echo", retries=OFTEN)(guess))
+    rows = Rows(str(folder), "rows", name="rows", retries=OFTEN)(same)
+    return vf.Flow([file, rows], name="parts")

@@ -10,16 +10,8 @@ from videoflow.engines._local_run import LocalRun
 from videoflow.graph.report import RunReport, Verdict
 
 KILLS_PER_RUN = 6
-WORKERS = (
-    "frames-0",
-    "marked-0",
-    "marked-1",
-    "counted-0",
-    "counted-1",
-    "counted-2",
-    "corners-0",
-    "meeting-0",
-)
+TASKS = {"frames": 1, "marked": 2, "counted": 3, "corners": 1, "meeting": 2, "guess": 2}
+WORKERS = [f"{task}-{slot}" for task, replicas in TASKS.items() for slot in range(replicas)]
 
 
 def ran(folder: Path, random: Random | None) -> tuple[RunReport, bytes, int]:
@@ -56,6 +48,7 @@ def test_partitions_and_joins_lose_nothing_when_their_owners_are_killed(kills: i
         report, found, deaths = ran(tmp_path / f"{seed}", Random(seed))
         assert report.verdict is Verdict.COMPLETE, (report.failure, report.gaps, report.dead_letters)
         assert [edge for edge in report.edges if not edge.closed] == []
+        assert report.values["rows"] == plain.values["rows"]
         assert sorted(found.splitlines()) == sorted(written.splitlines())
         hit += deaths
     assert hit > 0
