@@ -230,10 +230,10 @@ def _room(problem: Problem, host: Host, measure: Measure) -> Fraction:
     total = Fraction(0)
     for card in host.cards if not host.excluded else ():
         cut = Demand("", Kind.SLICE)
-        slots = {s for name, start, _ in _possible(card) for s in _span(card, name, start)}
         cuttable = any(_cut(host, card, _EMPTY, cut))
         taken = {s for piece in card.slices if piece.busy for s in _span(card, piece.profile, piece.start)}
-        cuts = len(slots - taken) if cuttable else 0
+        places = [set(_span(card, name, start)) for name, start, _ in _possible(card)]
+        cuts = len(set().union(*(place for place in places if not place & taken))) if cuttable else 0
         whole = _take(problem, host, card, _EMPTY, Demand("", Kind.WHOLE)) is not None
         share = _take(problem, host, card, _EMPTY, Demand("", Kind.SHARE)) is not None
         shared = _shareable(problem, card) if share else 0
