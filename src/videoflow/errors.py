@@ -20,6 +20,7 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 │   └── UnobservableState VF-UNOBSERVABLE   something that had to be read and could not be
 ├── SourceUnreadable      VF-SOURCE      1  a source that cannot be opened or decoded
 ├── NodeFailed            VF-NODE-FAILED 4  user code failed for good
+├── StateTooLarge         VF-STATE       4  a node keeps more than the bound of its class
 ├── RunFailed             VF-RUN-FAILED  4  the run failed for a reason other than one node
 ├── RunStalled            VF-RUN-STALLED 5  no progress with work pending
 └── ContractBroken        VF-CONTRACT    4  a programming error between layers
@@ -31,7 +32,6 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from traceback import TracebackException
-from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,13 @@ class FlowError(Exception):
         effect: What became of the work.
         remedy: What to do.
         report: The `RunReport` of the run that failed, or None where nothing ran.
+        code: Stable code: of the class, or of what made a run fail.
+        exit_status: What the command line exits with.
     """
 
     report: object | None = None
-    code: ClassVar[str] = "VF-FLOW"
-    exit_status: ClassVar[int] = 4
+    code: str = "VF-FLOW"
+    exit_status: int = 4
 
     def __init__(
         self, message: str, *, cause: str = "", where: str = "", effect: str = "", remedy: str = ""
@@ -306,6 +308,12 @@ class NodeFailed(FlowError):
     ) -> None:
         super().__init__(message, cause=cause, where=where, effect=effect, remedy=remedy)
         self.node = node
+
+
+class StateTooLarge(FlowError):
+    """A node keeps more than `max_state_bytes` of its class allows."""
+
+    code = "VF-STATE"
 
 
 class RunFailed(FlowError):

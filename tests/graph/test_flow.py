@@ -151,6 +151,16 @@ def test_a_watched_run_that_fails_raises_its_first_failure(engine: Engine) -> No
         list(vf.Flow([], name="w").watch(double))
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"memory_bytes": "2 GiB"}, "memory_bytes"), ({"fuse": 3}, "fuse"), ({"drain": 3.0}, "drain")],
+)
+def test_wrong_options_of_a_run_are_refused_by_name(options: dict[str, Any], said: str) -> None:
+    flow = vf.Flow([Sink(name="s")(Numbers(name="a"))], name="w")
+    with pytest.raises(vf.UsageError, match=said):
+        flow.run(**options)
+
+
 def test_what_cannot_be_watched_is_refused(engine: Engine) -> None:
     camera, other = Numbers(name="a"), Numbers(name="b")
     split = Split()(camera)

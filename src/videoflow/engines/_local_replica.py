@@ -54,6 +54,7 @@ class Replica:
         restart_at: Monotonic seconds of the next start, or None.
         kind: Kind of the terminator with which it ended, or None.
         done: It needs no process any more.
+        given_up: No incarnation of it can work any more.
         abandoning: It is only to settle what waits.
         broken: What the live incarnation said of its own end.
         ended: The live incarnation said that it is done.
@@ -74,6 +75,7 @@ class Replica:
     restart_at: float | None = None
     kind: str | None = None
     done: bool = False
+    given_up: bool = False
     abandoning: bool = False
     broken: Broken | None = None
     ended: bool = False

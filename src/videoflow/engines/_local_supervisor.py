@@ -199,7 +199,7 @@ class Supervisor:
 
     def _start(self, replica: Replica) -> None:
         common, task = self._common, replica.task
-        replica.abandoning = self._failed_task == task.name
+        replica.abandoning = replica.given_up or self._failed_task == task.name
         try:
             kit = self._host.kit(task.name, replica.slot, replica.incarnations + 1)
         except OSError as error:
@@ -322,6 +322,7 @@ class Supervisor:
             replica.lost = f"it died {replica.deaths} times while it settled what waited"
             return
         failure = given_up(replica, how, calling, process.last_lines())
+        replica.given_up = True
         replica.deaths, replica.restart_at = 0, self._clock.monotonic()
         self._told.given_up(failure)
 

@@ -12,6 +12,8 @@ from sys import _getframe
 from types import FrameType
 from typing import Any, ClassVar, TypedDict, Unpack
 
+import msgspec
+
 from videoflow import registry
 from videoflow.errors import ArgumentInvalid, FlowError, NodeFailed, NotYet, RunFailed, RunStalled, UsageError
 from videoflow.faults import Fault
@@ -31,7 +33,7 @@ from videoflow.graph.spec import FlowSpec, PortRef
 class RunKeywords(TypedDict, total=False):
     """The options of a run as keywords; they are those of `RunOptions`."""
 
-    runs_folder: Path | None
+    runs_folder: str | Path | None
     memory_bytes: int | None
     drain_seconds: float
     stall_seconds: float
@@ -170,13 +172,23 @@ def run_options(options: RunKeywords) -> RunOptions:
     """Returns the options of a run.
 
     Raises:
-        ArgumentInvalid: An option that does not exist.
+        ArgumentInvalid: An option that does not exist, or a value of another type.
     """
-    known = [field.name for field in fields(RunOptions)]
-    for name in options:
+    known = {field.name: field.type for field in fields(RunOptions)}
+    given: dict[str, Any] = dict(options)
+    for name, value in given.items():
         if name not in known:
-            raise ArgumentInvalid(f"a run has no option {name!r}", remedy=nearest(name, known))
-    return RunOptions(**options)
+            raise ArgumentInvalid(f"a run has no option {name!r}", remedy=nearest(name, list(known)))
+        if name == "runs_folder" and isinstance(value, str):
+            given[name] = Path(value)
+        elif name not in ("runs_folder", "faults"):
+            try:
+                msgspec.convert(value, known[name])
+            except msgspec.ValidationError as error:
+                raise ArgumentInvalid(
+                    f"the option {name} of a run is {value!r}", cause=str(error), remedy="see RunOptions"
+                ) from error
+    return RunOptions(**given)
 
 
 def request_of(compiled: Compiled, options: RunOptions, watched: tuple[PortRef, ...] = ()) -> RunRequest:
@@ -215,7 +227,9 @@ def _failure_of(report: RunReport) -> FlowError:
     if failure.code == NodeFailed.code:
         return NodeFailed(failure.message, node=failure.node, **texts)
     kind = RunStalled if report.verdict is Verdict.STALLED else RunFailed
-    return kind(failure.message, **texts)
+    error = kind(failure.message, **texts)
+    error.code, error.exit_status = failure.code, report.exit_status
+    return error
 
 
 def _watching(engine: str, request: RunRequest) -> Iterator[tuple[Any, ...]]:

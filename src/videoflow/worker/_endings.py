@@ -17,14 +17,23 @@ def ended_badly(task: str, error: BaseException) -> FirstFailure:
         return error.failure
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    if isinstance(error, FlowError):
+        return FirstFailure(
+            node=task,
+            code=error.code,
+            message=f"the worker of task {task} ended: {error.message}",
+            cause=error.cause,
+            where=error.where or where,
+            remedy=error.remedy,
+            exit_status=error.exit_status,
+        )
     said = said_by(error)
-    kind = type(error) if isinstance(error, FlowError) else RunFailed
     return FirstFailure(
         node=task,
-        code=kind.code,
+        code=RunFailed.code,
         message=f"the worker of task {task} ended: {said.partition(': ')[2]}",
         cause=said,
         where=where,
-        remedy=error.remedy if isinstance(error, FlowError) else "report this as a defect",
-        exit_status=kind.exit_status,
+        remedy="report this as a defect",
+        exit_status=RunFailed.exit_status,
     )
