@@ -5,7 +5,7 @@ Used where the console script is not on the path. It refuses nothing itself.
 
 import sys
 
-from videoflow.cli.app import main
+from videoflow.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())
