@@ -258,6 +258,10 @@ def test_of_a_dead_owner_the_pins_end_and_the_intents_wait_for_the_ledger(stores
     with pytest.raises(UnknownName):
         pending.seal()
     stores("a").reconcile({"intent": frozenset()}, "op", deadline=NEVER)
+    assert stores.kept() == ["p/20"], "no ledger of a speaks for what b may have committed"
+    MemoryPayloads(stores.pool, "b, once more", stores.clock, "b").reconcile(
+        {"intent": frozenset()}, "op", deadline=NEVER
+    )
     assert stores.kept() == []
     pin.close()
     made(stores("a"), 100)

@@ -4,7 +4,7 @@ Used by the shell. It keeps what one incarnation encoded until it is settled, so
 same references (rule 16).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -105,6 +105,18 @@ class Payloads:
     def settled(self) -> None:
         """Forgets what was encoded: everything published so far was accepted."""
         self._fresh.clear()
+
+    def hand_over(self) -> Mapping[str, wire.EncodedValue]:
+        """Leaves what was encoded to the outbox that is about to be committed, and returns it.
+
+        From here on it may be in there, whatever ends this worker: the next incarnation sees to it.
+        """
+        handed, self._fresh = self._fresh, {}
+        return handed
+
+    def take_back(self, handed: Mapping[str, wire.EncodedValue]) -> None:
+        """Takes back what was handed over, since the commit was definitely refused."""
+        self._fresh.update(handed)
 
     def close(self) -> None:
         """Gives back what was stored and never published."""

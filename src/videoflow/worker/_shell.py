@@ -188,6 +188,7 @@ class Shell:
             state=state, cursor=action.cursor, outbox=entries, source=action.source, flushed=action.flushed
         )
         faults.reach("commit.before")
+        stored = self._payloads.hand_over()
         job, epoch = self._job, self._writing.epoch
         while True:
             outcome = self._runtime.commit(
@@ -197,6 +198,8 @@ class Shell:
                 break
             if self._control.quit:
                 raise Quit
+        if outcome is CommitOutcome.STALE:
+            self._payloads.take_back(stored)
         faults.reach("commit.after")
         return outcome
 

@@ -85,12 +85,14 @@ class MemoryPayloads(PayloadStore):
         pool: What all owners of this process share.
         owner: Worker id and incarnation, by which intents and pins are labelled.
         clock: Time, and the one place that waits.
+        worker: The worker id, which all incarnations share; None: `owner` names no incarnation.
     """
 
-    def __init__(self, pool: MemoryPool, owner: str, clock: Clock) -> None:
+    def __init__(self, pool: MemoryPool, owner: str, clock: Clock, worker: str | None = None) -> None:
         self._pool = pool
         self._owner = owner
         self._clock = clock
+        self._worker = pool.workers[owner] = owner if worker is None else worker
 
     def capabilities(self) -> PayloadCapabilities:
         """Returns what memory guarantees: nothing beyond the process."""
@@ -194,7 +196,7 @@ class MemoryPayloads(PayloadStore):
     ) -> Observation[int]:
         """Ends the claims that a ledger does not name, of the families that it speaks for.
 
-        Intents and pins of other owners that are alive are kept: no ledger of ours speaks for them.
+        Intents and pins of other workers are kept, dead or alive: no ledger of ours speaks for them.
         """
         now = self._clock.monotonic()
         with self._pool.lock:
@@ -203,11 +205,17 @@ class MemoryPayloads(PayloadStore):
             for item in [o for o in self._pool.objects.values() if o.data is not None]:
                 for claim, owner in tuple(item.claims.items()):
                     family = claim.partition("/")[0]
-                    theirs = family in _OWNED and owner != self._owner and owner not in self._pool.dead
+                    theirs = family in _OWNED and not self._own(owner)
                     if family in ledger and claim not in ledger[family] and not theirs:
                         del item.claims[claim]
                 self._pool.reclaim(item)
             return known(before - len(self._pool.objects), now)
+
+    def _own(self, owner: str) -> bool:
+        """Whether an owner is this one, or an earlier incarnation of the same worker."""
+        return owner == self._owner or (
+            owner in self._pool.dead and self._pool.workers.get(owner) == self._worker
+        )
 
     def inventory(self, *, deadline: float) -> Observation[tuple[PayloadRef, ...]]:
         """Returns what is stored."""

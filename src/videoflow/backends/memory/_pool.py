@@ -53,6 +53,7 @@ class MemoryPool:
         self.objects: dict[str, StoredObject] = {}
         self.expiring: dict[str, StoredObject] = {}
         self.dead: set[str] = set()
+        self.workers: dict[str, str] = {}
         self.minted = 0
         self._stirred = False
         self._used = 0

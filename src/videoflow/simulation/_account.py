@@ -1,0 +1,118 @@
+"""The account of a simulated run, made by the engines' own code.
+
+Used by the judge of a run.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from videoflow.backends.coverage import OriginRecord
+from videoflow.backends.messaging import Kind
+from videoflow.backends.runtime import DeadLetter
+from videoflow.engines._account import account_of_edges
+from videoflow.engines._report import RunFacts, make_report
+from videoflow.graph.report import RunReport
+from videoflow.graph.running import RunOptions
+from videoflow.simulation._record import Record
+from videoflow.simulation._run import SimulatedRun
+from videoflow.simulation._subject import RUN_ID
+from videoflow.worker import NodeFigures
+from videoflow.worker._names import channel_id
+
+
+@dataclass
+class Outcome:
+    """What a simulated run came to.
+
+    Attributes:
+        record: What was seen of its nodes.
+        report: As an engine makes it.
+        state: (task, key) → what was committed last.
+        letters: What was put aside: (node, input id) → error.
+        kinds: Task → kinds of the terminators of its replicas.
+        announced: Channel → the writers' end of its ledger.
+        left: Objects that are still claimed when everybody is gone.
+        violations: What was seen while it ran that may not be.
+    """
+
+    record: Record
+    report: RunReport
+    state: dict[tuple[str, str], bytes]
+    letters: dict[tuple[str, str], str]
+    kinds: dict[str, list[Kind | None]]
+    announced: dict[str, tuple[OriginRecord, ...]]
+    left: list[str]
+    violations: list[str]
+
+
+def outcome_of(run: SimulatedRun) -> Outcome:
+    """Accounts for a run that has ended."""
+    plan, runtime = run.subject.plan, run.runtime
+    now = run.clock.monotonic()
+    deadline = now + 1.0
+    announced: dict[Any, Any] = {}
+
+    def read_announced(channel: Any) -> Any:  # noqa: ANN401  (as the account asks for it)
+        if channel not in announced:
+            announced[channel] = run.observer.announced(channel, deadline=deadline)
+        return announced[channel]
+
+    edges = account_of_edges(
+        plan,
+        RUN_ID,
+        run.subject.programs,
+        run.inner_ledger,
+        read_announced,
+        lambda subscription: run.observer.settled(subscription, deadline=deadline),
+        now,
+    )
+    report = make_report(
+        RunFacts(
+            plan=plan,
+            run_id=RUN_ID,
+            options=RunOptions(),
+            runtime=runtime,
+            edges=edges,
+            figures=_figures(run),
+            restarts={station.task.name: station.restarts for station in run.stations},
+            began_wall=0.0,
+            seconds=now,
+            now=now,
+            lost=run.lost,
+        )
+    )
+    letters: list[DeadLetter] = runtime.dead_letters(deadline=deadline)
+    run.pool.sweep(now)
+    return Outcome(
+        record=run.record,
+        report=report,
+        state={
+            (task.name, key): value
+            for task in plan.tasks
+            for slot in range(task.replicas)
+            for key, value in runtime.load(task.name, slot, deadline=deadline).state.items()
+        },
+        letters={(letter.node, letter.input_id): letter.error for letter in letters},
+        kinds={
+            task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks
+        },
+        announced={
+            str(channel.ref.node) + "." + channel.ref.port: read_announced(
+                channel_id(channel.ref, plan.spec.flow_id, RUN_ID)
+            ).value
+            for channel in plan.channels
+        },
+        left=[f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()],
+        violations=run.violations,
+    )
+
+
+def _figures(run: SimulatedRun) -> dict[str, dict[str, NodeFigures]]:
+    """Returns the figures of tasks none of whose replicas died: those of others are not exact."""
+    found: dict[str, dict[str, NodeFigures]] = {}
+    for station in run.stations:
+        if station.figures_of is not None:
+            task = found.setdefault(station.task.name, {})
+            for name, figures in station.figures_of.snapshot().items():
+                task.setdefault(name, NodeFigures()).add(figures)
+    return found

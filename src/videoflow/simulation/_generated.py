@@ -1,0 +1,243 @@
+"""Random graphs: joins and merges, fan-outs, replicas, live edges, groups, state, last words, trouble.
+
+Used by the nightly search, and by Hypothesis, which hands in its own random numbers. What a graph may have is a
+set of features, each of which can be left out. It refuses nothing: a graph that the planner refuses is drawn
+again.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from videoflow.errors import FlowError
+from videoflow.graph import Compiled, Node, Port, compile_flow, merge
+from videoflow.simulation import _library as library
+from videoflow.simulation._subject import Subject, subject_of
+
+FEATURES = frozenset(
+    (
+        "joins",
+        "merges",
+        "many",
+        "replicas",
+        "latest",
+        "fused",
+        "flush",
+        "skips",
+        "state",
+        "checkpoints",
+        "poison",
+        "killer",
+        "flaky",
+        "fatal",
+        "large",
+        "live",
+        "unordered",
+        "moody",
+    )
+)
+"""What a graph may have."""
+
+_MOST_NODES = 8
+_MOST_ITEMS = 30
+
+
+@dataclass
+class _End:
+    """A port that may be read.
+
+    Attributes:
+        port: The port.
+        sources: Above it.
+        deep: Below a fan-out.
+        flushes: Last words come out of it.
+        node: Its node's name.
+    """
+
+    port: Any
+    sources: frozenset[str]
+    deep: bool
+    flushes: bool
+    node: str
+
+
+@dataclass
+class _Growing:
+    chance: random.Random
+    features: frozenset[str]
+    ends: list[_End] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)
+    nodes: int = 0
+    troubled: int = 0
+    groups: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def has(self, feature: str, share: float) -> bool:
+        """Whether a feature is wanted here."""
+        return feature in self.features and self.chance.random() < share
+
+    def name(self, kind: str) -> str:
+        """Returns the name of the next node."""
+        self.nodes += 1
+        return f"{kind}{self.nodes}"
+
+
+def generate(chance: random.Random, features: frozenset[str] = FEATURES) -> Subject:
+    """Returns a planned random graph of at most eight nodes, and sources of at most thirty items.
+
+    Args:
+        chance: Decides.
+        features: What the graph may have, of `FEATURES`.
+    """
+    while True:
+        compiled = _grown(chance, features)
+        try:
+            return subject_of(compiled, own_state=True)
+        except FlowError:
+            continue
+
+
+def _grown(chance: random.Random, features: frozenset[str]) -> Compiled:
+    while True:
+        growing = _Growing(chance, features)
+        for _ in range(2 if growing.has("merges", 0.35) or chance.random() < 0.1 else 1):
+            _source(growing)
+        for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))):
+            if growing.nodes + _unread(growing) < _MOST_NODES - 1:
+                _step(growing)
+        sinks = _sinks(growing)
+        if growing.nodes > _MOST_NODES:
+            continue
+        try:
+            return compile_flow(sinks, "generated", "/")
+        except FlowError:
+            continue
+
+
+def _unread(growing: _Growing) -> int:
+    return sum(number not in growing.read for number in range(len(growing.ends)))
+
+
+def _source(growing: _Growing) -> None:
+    chance = growing.chance
+    live = growing.has("live", 0.12)
+    cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
+    items = chance.choice((0, 1, 2, 3, 4, 5, 6, 6, 8, 8, 10, 12, _MOST_ITEMS))
+    name = growing.name("source")
+    node = cls(items, chance.randrange(1000), growing.has("large", 0.3), name=name)
+    for port in node.ports:
+        growing.ends.append(_End(node.port(port), frozenset({name}), False, False, name))
+
+
+def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
+    """Returns what a node reads: one port, a merge of different sources, or a join of equal ones."""
+    chance = growing.chance
+    number = chance.randrange(len(growing.ends))
+    first = growing.ends[number]
+    others = [
+        (n, end) for n, end in enumerate(growing.ends) if n != number and end.deep == first.deep
+    ]
+    apart = [(n, end) for n, end in others if not end.sources & first.sources]
+    equal = [(n, end) for n, end in others if end.sources == first.sources and not end.deep]
+    growing.read.add(number)
+    if apart and growing.has("merges", 0.5):
+        n, other = chance.choice(apart)
+        growing.read.add(n)
+        return [merge(first.port, other.port)], first.sources | other.sources, [first, other]
+    if equal and not first.deep and growing.has("joins", 0.55):
+        chosen = chance.sample(equal, min(len(equal), chance.choice((1, 1, 2))))
+        growing.read |= {n for n, _ in chosen}
+        ends = [first, *(end for _, end in chosen)]
+        return [_live_or_not(growing, end) for end in ends], first.sources, ends
+    return [_live_or_not(growing, first)], first.sources, [first]
+
+
+def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port, or a live edge from it)
+    port: Port = end.port
+    if not end.deep and growing.has("latest", 0.12):
+        age = growing.chance.choice((None, None, 5.0))
+        return port.latest(capacity=growing.chance.choice((1, 1, 2)), max_age_seconds=age)
+    return port
+
+
+def _trouble(growing: _Growing) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for kind, share in (("poison", 0.12), ("killer", 0.08), ("flaky", 0.08), ("fatal", 0.02)):
+        if growing.troubled < 2 and growing.has(kind, share):
+            growing.troubled += 1
+            found[kind] = sorted({growing.chance.randrange(6) for _ in range(growing.chance.choice((1, 1, 2)))})
+    return found
+
+
+def _step(growing: _Growing) -> None:
+    chance = growing.chance
+    inputs, sources, above = _inputs(growing)
+    joins, live = len(inputs) > 1, any(not isinstance(each, Port) for each in inputs)
+    deep = above[0].deep
+    options: dict[str, Any] = {"name": growing.name("step")}
+    if joins and (chance.random() < 0.4 or live or any(end.flushes for end in above)):
+        options["missing"] = "none" if chance.random() < 0.6 else "skip"
+    cls = _class(growing, joins=joins, deep=deep)
+    stateless = cls in (library.Step, library.Same, library.Fork, library.Split)
+    if stateless and not joins:
+        _spread(growing, options)
+    if growing.has("fused", 0.35):
+        _group(growing, options, above, joins=joins or not isinstance(inputs[0], Port))
+    arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.25)}
+    if growing.has("skips", 0.3):
+        arguments["skips"] = chance.choice((2, 3, 4))
+    arguments["trouble"] = _trouble(growing)
+    node: Any = cls(**arguments, **options)
+    node(*inputs)
+    flushes = cls is library.LastWords or any(end.flushes for end in above)
+    for port in node.ports:
+        name = options["name"]
+        growing.ends.append(_End(node.port(port), sources, deep or port in node.many, flushes, name))
+
+
+def _class(growing: _Growing, *, joins: bool, deep: bool) -> Any:  # noqa: ANN401  (a class of the library)
+    chance = growing.chance
+    if growing.has("state", 0.25):
+        return library.LastWords if growing.has("flush", 0.5) else library.Sum
+    if not joins and not deep and growing.has("many", 0.2):
+        return library.Split
+    if growing.has("moody", 0.08):
+        return library.Moody
+    return chance.choice((library.Step, library.Step, library.Same, library.Fork))
+
+
+def _spread(growing: _Growing, options: dict[str, Any]) -> None:
+    if growing.has("unordered", 0.7):
+        options["ordered"] = False
+        if growing.has("replicas", 0.5):
+            options["replicas"] = growing.chance.choice((2, 2, 3))
+
+
+def _group(growing: _Growing, options: dict[str, Any], above: list[_End], *, joins: bool) -> None:
+    """Puts a node into its parent's group, or begins a new one."""
+    copies = options.get("replicas", 1)
+    label, others = growing.groups.get(above[0].node, ("", 0))
+    if joins or others != copies:
+        label = f"group-{options['name']}"
+    options["fuse"] = label
+    growing.groups[options["name"]] = label, copies
+
+
+def _sinks(growing: _Growing) -> list[Node]:
+    chance = growing.chance
+    sinks: list[Node] = []
+    for number, end in enumerate(growing.ends):
+        if number in growing.read and chance.random() < 0.85:
+            continue
+        if growing.nodes >= _MOST_NODES and number in growing.read:
+            continue
+        kind = chance.random()
+        if growing.has("checkpoints", 0.45):
+            sink: Any = library.Saver(chance.choice((1, 2, 3, 4)), name=growing.name("saver"))
+        elif kind < 0.5 and "state" in growing.features:
+            sink = library.Rows(name=growing.name("rows"))
+        else:
+            sink = library.Sink(name=growing.name("sink"))
+        sinks.append(sink(_live_or_not(growing, end)))
+    if not sinks:
+        sinks.append(library.Sink(name=growing.name("sink"))(growing.ends[-1].port))
+    return sinks

@@ -1,0 +1,204 @@
+"""What may not be: a simulated run is compared with one without faults, and with the rules.
+
+Used by whoever simulates. Each violation is one sentence that begins with the promise that was broken.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from videoflow.backends.coverage import Cause
+from videoflow.backends.messaging import Kind
+from videoflow.graph.report import Verdict
+from videoflow.graph.spec import NodeKind
+from videoflow.planner.plan import InputMode
+from videoflow.simulation._account import Outcome
+from videoflow.simulation._levels import Level, levels_of
+from videoflow.simulation._record import Made
+from videoflow.simulation._subject import Subject
+
+
+def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -> list[str]:
+    """Returns every violation of one run.
+
+    Args:
+        subject: What was run.
+        found: What it came to.
+        wanted: What a run without faults came to, of sources as long as these were.
+        stopped: It was asked to stop.
+    """
+    aborted = found.report.failure is not None
+    violations = list(found.violations)
+    violations += _ended(subject, found, aborted=aborted)
+    violations += _accounted(found, wanted, stopped=stopped, aborted=aborted)
+    levels = _levels(subject, found, aborted=aborted)
+    for node in subject.plan.spec.nodes:
+        calls = found.record.calls.get(node.name, [])
+        level = levels[node.name]
+        if node.kind is not NodeKind.PRODUCER:
+            violations += _compared(node.name, calls, wanted.record.calls.get(node.name, []), level)
+        task = subject.plan.task_of(node.name)
+        if task.mode is not InputMode.COMPETING and node.name == task.nodes[0]:
+            violations += _ordered(node.name, calls)
+        violations += _flushes(node.name, found, wanted, level)
+        if node.traits.checkpoints and level is Level.EXACT:
+            violations += _saved(node.name, found, wanted)
+    violations += _state(subject, found, wanted, levels)
+    violations += _letters(found, wanted, levels)
+    violations += [f"payloads: one was left: {left}" for left in found.left]
+    return violations
+
+
+def _levels(subject: Subject, found: Outcome, *, aborted: bool) -> Mapping[str, Level]:
+    if aborted:
+        return levels_of(subject.plan.spec, own_state=True, lossy=True)
+    if any(_cut(records) for records in found.announced.values()):
+        return dict.fromkeys((node.name for node in subject.plan.spec.nodes), Level.SAME)
+    return subject.levels
+
+
+def _cut(records: Sequence[object]) -> bool:
+    """Whether an epoch ended within an item, of which some port had not spoken yet."""
+    return any(cause == Cause.ENDED for record in records for _, cause, _ in record.ordinals)  # type: ignore[attr-defined]
+
+
+def _ended(subject: Subject, found: Outcome, *, aborted: bool) -> Iterator[str]:
+    for task, kinds in found.kinds.items():
+        if None in kinds:
+            yield f"end exactly once: {task} did not end"
+    if not aborted:
+        if any(Kind.ABORT in kinds for kinds in found.kinds.values()):
+            yield "end exactly once: a task aborted, and nothing had failed"
+        return
+    failed = {task for task, kinds in found.kinds.items() if Kind.ABORT in kinds}
+    for task in subject.plan.tasks:
+        above = {
+            subject.plan.task_of(subscription.channel.node).name
+            for given in task.inputs
+            for subscription in given.subscriptions
+        }
+        if above & failed and Kind.END in found.kinds[task.name]:
+            yield f"abort beats end: {task.name} ended as if nothing had happened"
+
+
+def _accounted(found: Outcome, wanted: Outcome, *, stopped: bool, aborted: bool) -> Iterator[str]:
+    report = found.report
+    for edge in report.edges:
+        if not edge.closed:
+            yield f"coverage: {edge.parent} -> {edge.child} does not close: {edge.detail}"
+        elif edge.in_flight:
+            yield f"coverage: {edge.in_flight} items of {edge.parent} -> {edge.child} are in flight"
+    if aborted and wanted.report.failure is None and not any("died" in v for v in found.violations):
+        failure = report.failure
+        yield f"the run failed, and nothing was wrong: {failure.message if failure else ''}"
+    expected = Verdict.STOPPED if stopped else wanted.report.verdict
+    if not aborted and report.verdict is not expected:
+        yield f"the verdict is {report.verdict}, and {expected} was right"
+
+
+def _compared(node: str, calls: Sequence[Made], wanted: Sequence[Made], level: Level) -> Iterator[str]:
+    given: dict[str, Made] = {}
+    for made in calls:
+        first = given.setdefault(made.input_id, made)
+        if first.given != made.given:
+            yield f"results: {node} was given another value when {_place(made)} came again"
+            return
+    if level is Level.SAME:
+        return
+    right = {made.input_id: made for made in wanted}
+    for input_id, made in given.items():
+        known = right.get(input_id)
+        if known is None:
+            yield f"results: {node} was given {_place(made)}, which does not exist"
+            return
+        if (known.given, known.missing) != (made.given, made.missing):
+            yield f"results: {node} was given another {_place(made)} than without faults"
+            return
+    if level is Level.EXACT:
+        for input_id, known in right.items():
+            if input_id not in given:
+                yield f"results: {node} was never given {_place(known)}"
+                return
+
+
+def _place(made: Made) -> str:
+    path = "".join(f".{hop.k}" for hop in made.path)
+    return f"item {made.origin.ordinal}{path} of {made.origin.node}"
+
+
+def _ordered(node: str, calls: Sequence[Made]) -> Iterator[str]:
+    reached: dict[tuple[int, str], tuple[int, int, tuple[int, ...]]] = {}
+    latest: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+    for made in calls:
+        origin, place = made.origin.node, made.place
+        last = reached.get((made.incarnation, origin))
+        if last is not None and place < last:
+            yield f"ordered: {node} was given {_place(made)} after a later one"
+            return
+        if last is None and origin in latest and place[:1] < latest[origin][:1]:
+            yield f"ordered: {node} was given an epoch of {origin} again that had ended"
+            return
+        reached[made.incarnation, origin] = place
+        latest[origin] = max(latest.get(origin, place), place)
+
+
+def _flushes(node: str, found: Outcome, wanted: Outcome, level: Level) -> Iterator[str]:
+    said = found.record.flushes.get(node, [])
+    if any(committed for committed, _ in said):
+        yield f"flush: {node} was asked for last words that it had said"
+    right = wanted.record.flushes.get(node, [])
+    if level is Level.EXACT:
+        if right and not said:
+            yield f"flush: {node} was never asked for its last words"
+        elif any(answer != right[-1][1] for _, answer in said[-1:]) and right:
+            yield f"flush: the last words of {node} are others than without faults"
+
+
+def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
+    mine, right = found.record.disk(node), wanted.record.disk(node)
+    for source in sorted({row[0] for row in (*mine, *right)}):
+        written = [row for row in mine if row[0] == source]
+        expected = [row for row in right if row[0] == source]
+        if written != expected:
+            yield (
+                f"effects: {node} wrote {len(written)} rows of {source}, {len(expected)} without faults"
+                if len(written) != len(expected)
+                else f"effects: what {node} wrote of {source} differs from what it writes without faults"
+            )
+
+
+def _state(
+    subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[str, Level]
+) -> Iterator[str]:
+    plan = subject.plan
+    for task in plan.tasks:
+        nodes = [plan.spec.node(name) for name in task.nodes]
+        if any(levels[node.name] is not Level.EXACT or node.traits.collects for node in nodes):
+            continue
+        mine = {key: value for (name, key), value in found.state.items() if name == task.name}
+        right = {key: value for (name, key), value in wanted.state.items() if name == task.name}
+        if mine != right:
+            yield f"state: what {task.name} committed is not what it commits without faults"
+    for node in plan.spec.nodes:
+        if node.traits.collects and levels[node.name] is Level.EXACT:
+            yield from _rows(node.name, found, wanted)
+
+
+def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
+    """Compares the rows of each source, since there is no order between sources."""
+    mine, right = found.report.values.get(node, []), wanted.report.values.get(node, [])
+    sources = sorted({_source(row) for row in (*mine, *right)})
+    for source in sources:
+        if [row for row in mine if _source(row) == source] != [row for row in right if _source(row) == source]:
+            yield f"effects: {node} keeps other rows of {source} than without faults"
+
+
+def _source(row: object) -> str:
+    return str(row[0]) if isinstance(row, list) and row and isinstance(row[0], str) else ""
+
+
+def _letters(found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:
+    for node, input_id in found.letters:
+        if levels[node] is not Level.SAME and (node, input_id) not in wanted.letters:
+            yield f"dead letters: {node} put aside what was in order: {found.letters[node, input_id]}"
+    for node, input_id in wanted.letters:
+        if levels[node] is Level.EXACT and (node, input_id) not in found.letters:
+            yield f"dead letters: {node} should have put an input aside: {wanted.letters[node, input_id]}"

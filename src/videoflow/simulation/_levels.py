@@ -1,0 +1,64 @@
+"""What the results of a node may be compared for, judged from the graph.
+
+The claim of equal results is for lossless edges and deterministic nodes; whatever lies outside of it is
+compared for less, and never for nothing.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
+
+
+class Level(IntEnum):
+    """How the inputs of a node compare with those of a run without faults.
+
+    `EXACT`: equal. `SUBSET`: what came is equal, and the rest was accounted for. `SAME`: whatever comes again
+    is equal to what came before.
+    """
+
+    SAME = 0
+    SUBSET = 1
+    EXACT = 2
+
+
+def levels_of(spec: FlowSpec, *, own_state: bool, lossy: bool = False) -> dict[str, Level]:
+    """Returns node → level of its inputs.
+
+    Args:
+        spec: The flow.
+        own_state: Nodes with state keep it apart for each source.
+        lossy: Anything may have been lost anywhere, as when the run was aborted.
+    """
+    levels: dict[str, Level] = {}
+    made: dict[str, Level] = {}
+    sources: dict[str, frozenset[str]] = {}
+    for node in spec.nodes:
+        inputs = spec.inputs(node.name)
+        sources[node.name] = frozenset(
+            source for edge in inputs for parent in edge.parents for source in sources[parent.node]
+        ) or frozenset({node.name})
+        level = Level.EXACT
+        for edge in inputs:
+            above = min(made[parent.node] for parent in edge.parents)
+            level = min(level, above, Level.SUBSET if edge.latest is not None or lossy else Level.EXACT)
+        if level is Level.SUBSET and len(inputs) > 1 and node.options.missing == "none":
+            level = Level.SAME
+        levels[node.name] = level
+        made[node.name] = _made(node, level, shared=len(sources[node.name]) > 1 and not own_state)
+    return levels
+
+
+def _made(node: NodeSpec, level: Level, *, shared: bool) -> Level:
+    """Returns the level of what a node makes."""
+    stateful = node.traits.stateful or node.traits.flushes
+    if node.kind is NodeKind.PRODUCER:
+        return Level.EXACT
+    if not node.options.deterministic or (stateful and (level < Level.EXACT or shared)):
+        return Level.SAME
+    return level
+
+
+def worst(levels: Mapping[str, Level]) -> Level:
+    """Returns the least of all levels."""
+    return min(levels.values())

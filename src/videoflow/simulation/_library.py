@@ -1,0 +1,280 @@
+"""Small nodes of every kind, of which simulated graphs are made.
+
+Used by the generator of graphs. Their results depend on nothing but their inputs, and on what they keep apart for
+each source, so that any schedule must give the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from videoflow import faults
+from videoflow.graph import SKIP, Consumer, Context, Item, NodeOptions, Out, Processor, Producer
+from videoflow.simulation._record import mark
+from videoflow.simulation._script import SimulatedDeath
+
+LARGE = 16384
+ITEM_BYTES = 2 * LARGE + 1024
+Value = Any
+
+
+def number_of(value: Value) -> int:
+    """Returns a number that stands for a value."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, np.ndarray):
+        return int(value[0]) + 256 * int(value[-1])
+    if isinstance(value, list):
+        return mixed(*(number_of(part) for part in value))
+    if isinstance(value, dict):
+        return mixed(*(number_of(part) for part in value.values()))
+    return 7
+
+
+def mixed(*numbers: int) -> int:
+    """Returns a number that depends on all, and on their order."""
+    result = 17
+    for number in numbers:
+        result = (result * 1_000_003 + number * 31 + 7) & 0x7FFFFFFF
+    return result
+
+
+def shaped(number: int, large: bool) -> Value:
+    """Returns a number as it is, or within an array that has to be stored."""
+    if not large:
+        return number
+    array = np.zeros(LARGE, np.uint8)
+    array[0], array[-1] = number & 255, (number >> 8) & 255
+    return {"number": number, "array": array}
+
+
+class Source(Producer):
+    """Items 0, 1, 2, …: numbers, or arrays."""
+
+    max_item_bytes = ITEM_BYTES
+
+    def __init__(self, items: int, salt: int = 0, large: bool = False, **options: Unpack[NodeOptions]) -> None:
+        super().__init__(**options)
+        self.items = items
+        self.salt = salt
+        self.large = large
+
+    def produce(self, resume: int | None) -> Iterator[Item]:
+        """Yields the items from `resume` on."""
+        for number in range(resume or 0, self.items):
+            yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
+
+
+class TwoPorts(Source):
+    """A source with a second port, which says nothing of every third item."""
+
+    ports = ("out", "more")
+
+    def produce(self, resume: int | None) -> Iterator[Item]:
+        """Yields the items from `resume` on."""
+        for number in range(resume or 0, self.items):
+            value = shaped(mixed(self.salt, number), self.large)
+            ports = {} if number % 3 == 1 else {"more": mixed(self.salt, number, 1)}
+            yield Item(SKIP if number % 5 == 4 else value, offset=number, ports=ports)
+
+
+class Live(Source):
+    """A source that cannot go back: what it made once does not come again."""
+
+    resumable = False
+    feed: Mapping[str, int] = {}
+
+    def produce(self, resume: int | None) -> Iterator[Item]:
+        """Yields the items that have not been made yet."""
+        feed: Any = self.feed
+        key = str(self.salt)
+        while feed.get(key, 0) < self.items:
+            number = feed[key] = feed.get(key, 0) + 1
+            yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
+
+
+class _Troubled(Processor):
+    """A processor with inputs that make trouble, by the ordinal of their source item.
+
+    Args:
+        salt: Makes its results its own.
+        skips: Of so many inputs, it says nothing of one; 0: of none.
+        large: Whether its results have to be stored.
+        trouble: `poison`, `killer`, `flaky` or `fatal` → ordinals.
+    """
+
+    max_item_bytes = ITEM_BYTES
+
+    def __init__(
+        self,
+        salt: int = 0,
+        skips: int = 0,
+        large: bool = False,
+        trouble: dict[str, list[int]] | None = None,
+        **options: Unpack[NodeOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.salt = salt
+        self.skips = skips
+        self.large = large
+        self.trouble = trouble or {}
+
+    def meet(self, ctx: Context) -> None:
+        """Raises, or dies, where the input makes trouble."""
+        for kind, ordinals in self.trouble.items():
+            if ctx.ordinal not in ordinals:
+                continue
+            if kind == "killer":
+                raise SimulatedDeath
+            if kind == "poison":
+                raise LookupError("poison")
+            if kind == "fatal":
+                raise MemoryError("fatal")
+            if ctx.attempt == 1:
+                raise OSError("try again")
+
+    def answer(self, number: int) -> Value:
+        """Returns the result for a number, or `SKIP`."""
+        return SKIP if self.skips and number % self.skips == 0 else shaped(number, self.large)
+
+    def classify(self, error: Exception) -> Any:
+        """Poison is put aside at once, and what is fatal ends the run."""
+        return {LookupError: "poison", MemoryError: "fatal"}.get(type(error))
+
+
+class Step(_Troubled):
+    """Makes another value of each, or of several that meet."""
+
+    def process(self, *values: Value, ctx: Context) -> Value:
+        """Returns it."""
+        self.meet(ctx)
+        return self.answer(mixed(self.salt, *map(number_of, values)))
+
+
+class Same(_Troubled):
+    """Passes its first input on, as it is."""
+
+    def process(self, *values: Value, ctx: Context) -> Value:
+        """Returns it."""
+        self.meet(ctx)
+        number = mixed(self.salt, *map(number_of, values))
+        return SKIP if self.skips and number % self.skips == 0 else values[0]
+
+
+class Split(_Troubled):
+    """Makes none to three values of each."""
+
+    many: Mapping[str, int] = {"out": 3}
+
+    def process(self, value: Value, ctx: Context) -> Iterator[Value]:
+        """Yields them."""
+        self.meet(ctx)
+        number = mixed(self.salt, number_of(value))
+        for k in range(number % 4):
+            yield shaped(mixed(number, k), self.large)
+
+
+class Fork(_Troubled):
+    """Two ports: one or the other, or both."""
+
+    ports = ("out", "more")
+
+    def process(self, *values: Value, ctx: Context) -> Iterator[Out]:
+        """Yields them."""
+        self.meet(ctx)
+        number = mixed(self.salt, *map(number_of, values))
+        if number % 3:
+            yield Out(shaped(number, self.large))
+        if number % 3 != 1:
+            yield Out(mixed(number, 1), "more")
+
+
+class Sum(_Troubled):
+    """Keeps a sum for each source."""
+
+    stateful = True
+
+    def process(self, *values: Value, ctx: Context) -> Value:
+        """Returns the sum so far."""
+        self.meet(ctx)
+        total = mixed(ctx.state.get(ctx.source, self.salt), *map(number_of, values))
+        ctx.state[ctx.source] = total
+        return self.answer(total)
+
+
+class LastWords(Sum):
+    """Says at the end what the sums came to."""
+
+    def flush(self, ctx: Context) -> Iterator[Out]:
+        """Yields one output for each source."""
+        for source in sorted(ctx.state):
+            yield Out(mixed(ctx.state[source], 1))
+
+
+class Moody(_Troubled):
+    """Answers differently when it runs again, and says so."""
+
+    feed: Mapping[str, int] = {}
+
+    def process(self, *values: Value, ctx: Context) -> Value:
+        """Returns a value that no second call returns."""
+        self.meet(ctx)
+        feed: Any = self.feed
+        turn = feed[f"moody{self.salt}"] = feed.get(f"moody{self.salt}", 0) + 1
+        return mixed(turn, *map(number_of, values))
+
+
+class Sink(Consumer):
+    """Takes everything in."""
+
+    def consume(self, *values: Value) -> None:
+        """Does nothing with it."""
+
+
+class Rows(Consumer):
+    """Keeps what it takes in its state."""
+
+    stateful = True
+    collects = True
+
+    def consume(self, *values: Value, ctx: Context) -> None:
+        """Keeps a row."""
+        count = ctx.state.get("count", 0)
+        ctx.state[f"row/{count:08d}"] = [ctx.source, *map(number_of, values)]
+        ctx.state["count"] = count + 1
+
+
+class Saver(Consumer):
+    """Writes what it takes to something like a file, several inputs at a time."""
+
+    stateful = True
+    holds_items = 4
+    disk: list[Any] = []
+
+    def __init__(self, hold: int = 3, **options: Unpack[NodeOptions]) -> None:
+        super().__init__(**options)
+        self.hold = hold
+        self.buffer: list[Any] = []
+
+    def open(self, ctx: Context) -> None:
+        """Cuts the file back to what was committed."""
+        del self.disk[ctx.state.get("length", 0) :]
+
+    def consume(self, *values: Value, ctx: Context) -> None:
+        """Keeps what is to be written."""
+        self.buffer.append((ctx.source, ctx.ordinal, tuple(map(mark, values))))
+
+    def checkpoint(self, ctx: Context) -> int | None:
+        """Writes, and says how much."""
+        count = len(self.buffer)
+        if not ctx.draining:
+            count -= count % self.hold
+        if not count:
+            return None
+        for row in self.buffer[:count]:
+            self.disk.append(row)
+            faults.reach("effect.done")
+        del self.buffer[:count]
+        ctx.state["length"] = len(self.disk)
+        return count

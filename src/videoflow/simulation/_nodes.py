@@ -1,0 +1,155 @@
+"""The nodes of a simulated worker: the product's own, watched, and with stand-ins for what cannot be simulated.
+
+Used by the simulator, one object per incarnation. User code runs as it is; a stand-in answers as the node did
+when the flow was recorded.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from videoflow.graph import Node
+from videoflow.simulation._clock import StationClock
+from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
+from videoflow.worker import RunControl, TaskNodes
+from videoflow.worker.core import TaskProgram
+from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded
+
+_CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
+
+
+@dataclass
+class Recording:
+    """What nodes answered in a run without faults.
+
+    Attributes:
+        answers: (node, input id) → answer.
+        flushes: Node → answer.
+        items: Source → what it made, in order.
+    """
+
+    answers: dict[tuple[str, str], Returned | Failure] = field(default_factory=dict)
+    flushes: dict[str, Returned | Failure] = field(default_factory=dict)
+    items: dict[str, list[ItemReady]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Who watches the nodes of one incarnation, and what they are told.
+
+    Attributes:
+        station: Name of the station.
+        incarnation: Number of the incarnation.
+        record: Where calls are noted.
+        clock: The worker's.
+        chance: Decides how long calls take.
+        calm: Calls take no time.
+        limits: Source → the most items that it makes.
+        flushed: Says whether the task has committed its last words.
+        stand_ins: Nodes that answer from `recording`.
+        recording: What stand-ins answer; what is not there yet is filled in where `filling` is set.
+        filling: Nodes whose answers are kept.
+    """
+
+    station: str
+    incarnation: int
+    record: Record
+    clock: StationClock
+    chance: random.Random
+    calm: bool
+    limits: Mapping[str, int]
+    flushed: Callable[[], bool]
+    stand_ins: frozenset[str] = frozenset()
+    recording: Recording = field(default_factory=Recording)
+    filling: frozenset[str] = frozenset()
+
+
+class SimulatedNodes(TaskNodes):
+    """The nodes of one incarnation."""
+
+    def __init__(
+        self,
+        program: TaskProgram,
+        instances: Mapping[str, Node],
+        limits: Mapping[str, dict[str, int]],
+        slot: int,
+        control: RunControl,
+        watching: Watching,
+    ) -> None:
+        self._watching = watching
+        super().__init__(program, instances, limits, slot, control, self._read_time)
+        self._entry = program.entry.spec.name
+        self._next = 0
+        self.cut_short = False
+
+    def _read_time(self) -> float:
+        watching = self._watching
+        if not watching.calm:
+            watching.clock.spend(_CALL_SECONDS[int(watching.chance.random() * len(_CALL_SECONDS))])
+        return watching.clock.monotonic()
+
+    def call(self, name: str, element: Element, attempt: int) -> Returned | Failure:
+        """Calls a node, or its stand-in, and notes it."""
+        watching = self._watching
+        if name in watching.stand_ins:
+            answer = watching.recording.answers[name, element.input_id]
+            self._read_time()
+            self.figures.nodes[name].items += isinstance(answer, Returned)
+        else:
+            answer = super().call(name, element, attempt)
+        if name in watching.filling:
+            watching.recording.answers[name, element.input_id] = answer
+        watching.record.calls.setdefault(name, []).append(self._made(element, answer))
+        return answer
+
+    def _made(self, element: Element, answer: Returned | Failure) -> Made:
+        watching = self._watching
+        return Made(
+            watching.station,
+            watching.incarnation,
+            element.input_id,
+            element.origin,
+            element.path,
+            mark(element.values),
+            tuple(element.missing),
+            mark_answer(answer),
+            isinstance(answer, Failure),
+        )
+
+    def flush(self, name: str) -> Returned | Failure:
+        """Lets a node, or its stand-in, say its last words, and notes it."""
+        watching = self._watching
+        committed = watching.flushed()
+        if name in watching.stand_ins:
+            answer = watching.recording.flushes[name]
+        else:
+            answer = super().flush(name)
+        if name in watching.filling:
+            watching.recording.flushes[name] = answer
+        noted: tuple[bool, Mark] = committed, mark_answer(answer)
+        watching.record.flushes.setdefault(name, []).append(noted)
+        return answer
+
+    def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
+        """Asks the source, or its stand-in; it ends early where the schedule says so."""
+        watching, name = self._watching, self._entry
+        if self.cut_short:
+            return SourceEnded()
+        if name in watching.stand_ins:
+            return self._replayed(name, resume)
+        answer = super().next_item(resume)
+        if isinstance(answer, ItemReady) and name in watching.filling:
+            watching.recording.items.setdefault(name, []).append(answer)
+        return answer
+
+    def _replayed(self, name: str, resume: int | None) -> ItemReady | SourceEnded:
+        if self._control.desired > 0:
+            return SourceEnded(stopped=True)
+        items = self._watching.recording.items.get(name, [])
+        while self._next < len(items) and resume is not None and items[self._next].offset < resume:
+            self._next += 1
+        if self._next == len(items):
+            return SourceEnded()
+        self._next += 1
+        self._read_time()
+        return items[self._next - 1]

@@ -1,0 +1,427 @@
+"""One simulated run: the supervisor, the time and the choices of a schedule.
+
+Used by whoever simulates. It makes the workers, lets one move at a time, buries the dead, and ends when all
+have ended or none can move any more.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from videoflow import faults
+from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPayloads, MemoryPool, MemoryRuntimeStore
+from videoflow.backends.messaging import Kind
+from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
+from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._provision import channel_specs, subscription_specs
+from videoflow.faults import InjectedFault
+from videoflow.planner.plan import InputMode, TaskPlan
+from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
+from videoflow.simulation._clock import Now, StationClock
+from videoflow.simulation._nodes import SimulatedNodes, Watching
+from videoflow.simulation._record import Record
+from videoflow.simulation._schedule import PlannedFault, Schedule
+from videoflow.simulation._script import Script
+from videoflow.simulation._station import Ending, Incarnation, Station
+from videoflow.simulation._subject import BUDGET_BYTES, RUN_ID, Subject
+from videoflow.worker import Backends, Job, RunControl, Shell, WorkerFatal, ended_badly
+from videoflow.worker.core import actions
+from videoflow.worker.core.actions import InnerFate
+from videoflow.errors import StaleAuthority, UnobservableState
+
+DEATHS_IN_A_ROW = 5
+_STALLED_SECONDS = 40.0
+_MOST_STEPS = 60_000
+_ZOMBIE_ACTIONS = 6
+_ABORTED = "aborted"
+
+
+@dataclass
+class Zombie:
+    """A worker that was replaced although it lived, and goes on until it notices, or for a few actions."""
+
+    station: str
+    live: Incarnation
+    clock: StationClock
+    left: int = _ZOMBIE_ACTIONS
+
+
+@dataclass
+class Event:
+    """Something that happened, for the story of a run."""
+
+    step: int
+    station: str
+    what: str
+
+
+class SimulatedRun:
+    """A run of a subject under a schedule.
+
+    Attributes:
+        violations: What was seen while it ran that may not be.
+        story: What happened, where it is told.
+    """
+
+    def __init__(self, subject: Subject, schedule: Schedule, *, telling: bool = False, filling: frozenset[str] = frozenset()) -> None:
+        self.subject = subject
+        self.schedule = schedule
+        self.step = 0
+        self.violations: list[str] = []
+        self.story: list[Event] = []
+        self.telling = telling
+        self.filling = filling
+        self.chance = random.Random(schedule.seed)
+        self.time = Now()
+        self.clock = StationClock(self.time)
+        self.pool = MemoryPool(BUDGET_BYTES)
+        self.broker = MemoryBroker(self.pool)
+        self.store = MemoryRuntimeStore(self.clock)
+        self.runtime = FlowRuntime(self.store, RUN_ID)
+        self.observer = MemoryMessaging(self.broker, "observer", self.clock)
+        self.inner_ledger = InnerLedger()
+        self.record = Record()
+        self.desired = Desired.RUN
+        self.failed_task: str | None = None
+        self.lost: dict[str, str] = {}
+        self.current: Station | None = None
+        self.zombies: list[Zombie] = []
+        self.stopped_at: int | None = None
+        self.limits = dict(schedule.items or ())
+        plan = subject.plan
+        ranks = {task.name: number for number, task in enumerate(plan.tasks)}
+        planned: dict[str, list[PlannedFault]] = {}
+        for fault in schedule.faults:
+            planned.setdefault(fault.station, []).append(fault)
+        self.stations = [
+            Station(self, task, slot, Script(planned.get(f"{task.name}-{slot}", ())), ranks[task.name])
+            for task in plan.tasks
+            for slot in range(task.replicas)
+        ]
+        self._favoured = {station.name: self.chance.random() for station in self.stations}
+        self._bias = 0.0 if schedule.calm else self.chance.choice((0.0, 0.0, 0.5, 0.9))
+        self._provision()
+
+    def _provision(self) -> None:
+        for number, channel in enumerate(channel_specs(self.subject.plan, RUN_ID)):
+            self.observer.ensure_channel(channel, f"c{number}", deadline=1.0)
+        for number, subscription in enumerate(subscription_specs(self.subject.plan, RUN_ID)):
+            self.observer.ensure_subscription(subscription, f"s{number}", deadline=1.0)
+
+    # What stations ask ------------------------------------------------------------------------
+
+    def incarnation(self, station: Station) -> Incarnation:
+        """Makes the next incarnation of a station, as an engine starts a worker."""
+        subject, task = self.subject, station.task
+        station.incarnations += 1
+        number = station.incarnations
+        owner = f"{station.name}-{number}"
+        clock = station.clock = StationClock(self.time)
+        control = RunControl()
+        control.raise_desired(self.desired, self.failed_task)
+        instances = {name: subject.make(name) for name in task.nodes}
+        for name, instance in instances.items():
+            if hasattr(instance, "disk"):
+                instance.disk = self.record.disk(name)
+            if hasattr(instance, "feed"):
+                instance.feed = self.record.feeds
+        watching = Watching(
+            station=station.name,
+            incarnation=number,
+            record=self.record,
+            clock=clock,
+            chance=self.chance,
+            calm=self.schedule.calm,
+            limits=self.limits,
+            flushed=lambda: self.runtime.load(task.name, station.slot, deadline=1.0).flushed,
+            stand_ins=subject.stand_ins,
+            recording=subject.recording,
+            filling=self.filling,
+        )
+        program = subject.programs[task.name]
+        nodes = SimulatedNodes(program, instances, subject.limits[task.name], station.slot, control, watching)
+        payloads = FaultyPayloads(self.pool, owner, clock, station.script)
+        backends = Backends(
+            FaultyMessaging(self.broker, owner, clock, station.script),
+            payloads,
+            FlowRuntime(FaultyStore(self.store, clock, station.script), RUN_ID),
+            clock,
+        )
+        job = Job(
+            program,
+            subject.plan.spec.flow_id,
+            station.slot,
+            owner,
+            abandon=self.failed_task == task.name,
+            restarted=number > 1,
+            died="a simulated death" if number > 1 else "",
+        )
+        shell = Shell(job, backends, nodes, control, station)
+        self._tell(station, f"starts (incarnation {number})")
+        return Incarnation(number, owner, shell, nodes, payloads, control)
+
+    def inner(self, task: str, fates: Sequence[InnerFate]) -> None:
+        """Joins fates into the ledger of the run."""
+        self.inner_ledger.add(task, fates)
+
+    def failed(self, failure: FirstFailure) -> None:
+        """Lets every worker know that the run has failed."""
+        task = self.subject.plan.task_of(failure.node).name
+        self.failed_task = self.failed_task or task
+        self._desire(Desired.ABORT)
+
+    def _desire(self, desired: Desired) -> None:
+        self.desired = max(self.desired, desired)
+        for station in self.stations:
+            station.told(self.desired, self.failed_task)
+
+    # The run ----------------------------------------------------------------------------------
+
+    def go(self) -> "SimulatedRun":
+        """Runs until every station has ended, or none can move."""
+        faults.arm(observer=self._reached)
+        try:
+            self._go()
+        finally:
+            faults.disarm()
+            self.current = None
+        self._bury_zombies()
+        return self
+
+    def _reached(self, barrier: str) -> None:
+        if self.current is not None:
+            self.current.reach(barrier)
+
+    def _go(self) -> None:
+        moved, since = -1, 0.0
+        live = list(self.stations)
+        while live:
+            if self.step == self.schedule.stop_at and self.desired is Desired.RUN:
+                self.stopped_at = self.step
+                self.runtime.raise_desired(Desired.STOP, deadline=1.0)
+                self._desire(Desired.STOP)
+            self.step += 1
+            able = [s for s in live if s.able(self.time.seconds, self.step)]
+            if not able:
+                self._pass_time(live)
+            else:
+                station = self._choose(able)
+                self._let_move(station)
+                if station.done:
+                    live.remove(station)
+            now_moved = sum(s.moved for s in self.stations)
+            if now_moved != moved:
+                moved, since = now_moved, self.time.seconds
+            elif self.time.seconds - since > _STALLED_SECONDS:
+                self._stalled(live, "nothing moves any more")
+                return
+            if self.step > _MOST_STEPS:
+                self._stalled(live, "the run does not come to its end")
+                return
+
+    def _stalled(self, live: Sequence[Station], how: str) -> None:
+        waiting = [
+            f"{s.name} at {type(s.live.action).__name__ if s.live and s.live.action else 'its start'}" for s in live
+        ]
+        self.violations.append(f"deadlock: {how}: {', '.join(waiting)}")
+        for station in live:
+            self.lost[station.task.name] = how
+
+    def _choose(self, able: Sequence[Station]) -> Station:
+        if self.schedule.calm:
+            return max(able, key=lambda station: station.rank)
+        chance = self.chance
+        if self._bias and chance.random() < self._bias:
+            return max(able, key=lambda station: self._favoured[station.name])
+        return able[int(chance.random() * len(able))]
+
+    def _pass_time(self, live: Sequence[Station]) -> None:
+        """Lets those come back who were held, and otherwise time go on to the next deadline."""
+        held = [s for s in live if s.held_until > self.step]
+        if held:
+            for station in held:
+                station.held_until = 0
+            return
+        self.time.seconds = max(self.time.seconds, min(station.next_time() for station in live))
+
+    def _let_move(self, station: Station) -> None:
+        self.current = station
+        if self.zombies and self.chance.random() < 0.3:
+            self._move_zombie()
+        live = station.live
+        action = live.action if live is not None else None
+        if live is not None and action is not None:
+            self._before(station, live, action)
+            if station.live is None:
+                return
+        try:
+            ending = station.step()
+        finally:
+            self.current = None
+        if self.telling and live is not None and action is not None:
+            self._tell(station, describe(action, ending))
+        if ending is Ending.ENDED:
+            self._tell(station, f"ends with {station.kind}")
+            self._leave(station)
+            station.done = True
+        elif ending is Ending.DIED:
+            self._tell(station, "dies")
+            self._bury(station)
+        elif ending is Ending.BROKE:
+            self._broke(station)
+
+    def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
+        kind = type(action)
+        if kind is actions.NextItem:
+            limit = self.limits.get(station.task.nodes[0])
+            if limit is not None and action.position.ordinal + 1 >= limit:  # type: ignore[union-attr]
+                live.nodes.cut_short = True
+            return
+        name = kind.__name__
+        exclusive = station.task.mode is not InputMode.COMPETING
+        if exclusive and name in _FENCED and station.script.reach(f"fence:{name}") is not None:
+            self._tell(station, f"is replaced before its {name}, and lives on")
+            self.zombies.append(Zombie(station.name, live, station.clock))
+            self._bury(station)
+
+    # Deaths -----------------------------------------------------------------------------------
+
+    def _leave(self, station: Station) -> None:
+        """Ends what an incarnation holds: its leases, pins and claims."""
+        live = station.live
+        assert live is not None
+        if station.waits:
+            station.waits = False
+            station.clock.resume()
+        self.violations += [
+            f"the payload {content} was gone when {station.name} needed it" for content in live.payloads.missing
+        ]
+        self.observer.release_owner(live.owner, deadline=1.0)
+        station.live = None
+
+    def _bury(self, station: Station) -> None:
+        """Returns what a dead worker held, and lets the next one come after a while."""
+        live = station.live
+        assert live is not None
+        figures = live.nodes.figures
+        progress = figures.concluded + figures.records
+        station.deaths_in_a_row = 0 if progress else station.deaths_in_a_row + 1
+        self._leave(station)
+        station.tell.clear()
+        station.restarts += 1
+        wait = 0.1 * 2 ** (station.deaths_in_a_row - 1) if station.deaths_in_a_row else 0.0
+        station.restart_at = self.time.seconds + min(wait, 5.0)
+        if station.deaths_in_a_row >= DEATHS_IN_A_ROW:
+            self._give_up(station)
+
+    def _give_up(self, station: Station) -> None:
+        if self.failed_task == station.task.name:
+            station.done = True
+            self.lost[station.task.name] = "it died too often while it settled what waited"
+            return
+        error = station.error or RuntimeError("it died")
+        failure = ended_badly(station.task.name, error)
+        standing = self.runtime.fail_first(failure, deadline=1.0)
+        self.runtime.raise_desired(Desired.ABORT, deadline=1.0)
+        station.deaths_in_a_row = 0
+        station.restart_at = self.time.seconds
+        self.violations.append(f"{station.name} died {DEATHS_IN_A_ROW} times in a row: {station.error!r}")
+        self.failed(standing)
+
+    def _broke(self, station: Station) -> None:
+        error = station.error
+        self._tell(station, f"breaks with {type(error).__name__}: {error}")
+        expected = isinstance(error, (InjectedFault, UnobservableState))
+        if not expected:
+            self.violations.append(f"{station.name} could not go on: {type(error).__name__}: {error}")
+        station.break_down()
+        self._bury(station)
+
+    def _move_zombie(self) -> None:
+        """Lets a replaced worker make one more action; it may neither call nodes nor receive for long."""
+        zombie = self.zombies[int(self.chance.random() * len(self.zombies))]
+        live, zombie.left = zombie.live, zombie.left - 1
+        action = live.action
+        over = zombie.left < 0 or type(action).__name__ not in _FENCED
+        station, self.current = self.current, None
+        if not over:
+            zombie.clock.waits, zombie.clock.for_input = 0, type(action) is actions.Pull
+            over = self._zombie_acts(zombie)
+        self.current = station
+        if over:
+            self.zombies.remove(zombie)
+            self.observer.release_owner(live.owner, deadline=1.0)
+
+    def _zombie_acts(self, zombie: Zombie) -> bool:
+        live = zombie.live
+        assert live.action is not None
+        assert live.steps is not None
+        try:
+            answer = live.shell.perform(live.action)
+            self._judge_zombie(zombie, answer)
+            live.action = live.steps.send(answer)
+        except (StopIteration, WorkerFatal, StaleAuthority, UnobservableState, faults.InjectedFault):
+            return True
+        except Exception as error:  # noqa: BLE001  (WouldBlock too: it waits for ever, which is its end)
+            return type(error).__name__ != ""
+        return False
+
+    def _judge_zombie(self, zombie: Zombie, answer: object) -> None:
+        owner = next(s for s in self.stations if s.name == zombie.station)
+        newer = owner.live is not None and owner.live.steps is not None
+        committed = isinstance(zombie.live.action, actions.Commit) and answer == "committed"
+        if newer and committed:
+            self.violations.append(f"epochs fence: {zombie.station} committed after it had been replaced")
+
+    def _bury_zombies(self) -> None:
+        for zombie in self.zombies:
+            self.observer.release_owner(zombie.live.owner, deadline=1.0)
+        self.zombies.clear()
+
+    def _tell(self, station: Station, what: str) -> None:
+        if self.telling:
+            self.story.append(Event(self.step, station.name, what))
+
+    # What came of it --------------------------------------------------------------------------
+
+    @property
+    def fired(self) -> list[PlannedFault]:
+        """The faults that happened."""
+        return [fault for station in self.stations for fault in station.script.fired]
+
+    def hits(self) -> dict[tuple[str, str], int]:
+        """Returns how often each station came to each point."""
+        return {(s.name, point): count for s in self.stations for point, count in s.script.hits.items()}
+
+
+_FENCED = frozenset(("Pull", "Publish", "Commit", "Settle", "Terminate"))
+
+
+def describe(action: actions.Action, ending: Ending) -> str:
+    """Returns an action in words."""
+    said = type(action).__name__
+    if isinstance(action, actions.Call):
+        element = action.element
+        said = f"calls {action.node} with item {element.origin.ordinal} of {element.origin.node}"
+        said += "".join(f", element {hop.k + 1} of {hop.n}" for hop in element.path)
+        said += f", attempt {action.attempt}" if action.attempt > 1 else ""
+    elif isinstance(action, actions.Publish):
+        said = "publishes " + ", ".join(_publication(p) for p in action.publications)
+    elif isinstance(action, actions.Settle):
+        said = "settles " + ", ".join(
+            f"{token.subscription.channel} {token.position[1]}: {getattr(how, 'reason', type(how).__name__)}"
+            for token, how in action.settlements
+        )
+    elif isinstance(action, actions.Commit):
+        said = f"commits number {action.number} with {len(action.publications)} outputs"
+        said += ", flushed" if action.flushed else ""
+    return said if ending in (Ending.GOES_ON, Ending.ENDED) else f"{said} ({ending.name.lower()})"
+
+
+def _publication(publication: actions.Publication) -> str:
+    envelope = publication.envelope
+    name = f"{envelope.channel} {envelope.origin.ordinal}"
+    name += "".join(f".{hop.k}" for hop in envelope.path)
+    return name if envelope.kind is Kind.DATA else f"{name} ({envelope.kind}: {envelope.cause})"

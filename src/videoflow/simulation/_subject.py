@@ -1,0 +1,105 @@
+"""What is simulated: a planned flow, how its nodes are made, and what may be expected of its results.
+
+Made of a compiled flow once, and run under many schedules. It refuses what the planner refuses.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from videoflow.backends.capabilities import ExecutionCapabilities
+from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPayloads, MemoryPool, MemoryRuntimeStore
+from videoflow.backends.outcomes import known
+from videoflow.clock import ManualClock
+from videoflow.graph import Compiled, Node, instantiate
+from videoflow.planner import PlanFacts, SizingDefaults, plan_flow
+from videoflow.planner.plan import CommitOrder, InputMode, Plan, TaskPlan
+from videoflow.simulation._levels import Level, levels_of
+from videoflow.simulation._nodes import Recording
+from videoflow.worker import item_limits, make_program
+from videoflow.worker.core import TaskProgram
+
+RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+BUDGET_BYTES = 1 << 36
+_EXECUTION = ExecutionCapabilities(
+    engine="simulation", isolates_crash=True, can_interrupt=True, crosses_processes=False, crosses_hosts=False
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A planned flow.
+
+    Attributes:
+        plan: The planner's.
+        make: Makes a node, by name.
+        programs: By task.
+        limits: By task: the largest items of its ports.
+        levels: Node → what its inputs are compared for.
+        stand_ins: Nodes that are not run but answer from `recording`.
+        recording: What they answer.
+    """
+
+    plan: Plan
+    make: Callable[[str], Node]
+    programs: Mapping[str, TaskProgram]
+    limits: Mapping[str, Mapping[str, dict[str, int]]]
+    levels: Mapping[str, Level]
+    stand_ins: frozenset[str] = frozenset()
+    recording: Recording = field(default_factory=Recording)
+
+
+def subject_of(
+    compiled: Compiled, *, own_state: bool = False, defaults: SizingDefaults | None = None, fuse: bool = True
+) -> Subject:
+    """Plans a compiled flow for simulation, as the engines plan it for themselves.
+
+    Args:
+        compiled: The flow.
+        own_state: Nodes with state keep it apart for each source, so that the order between sources does not
+            matter.
+        defaults: Where sizing starts.
+        fuse: Whether labels are heeded.
+
+    Raises:
+        FlowError: The planner refuses the flow.
+    """
+    spec = compiled.spec
+    plan = plan_flow(spec, _facts(defaults or SizingDefaults(), fuse=fuse))
+    classes: dict[str, Any] = {name: type(node) for name, node in compiled.nodes.items()}
+    return Subject(
+        plan=plan,
+        make=lambda name: instantiate(spec.node(name), classes[name], spec.folder),
+        programs={task.name: make_program(plan, task, RUN_ID) for task in plan.tasks},
+        limits={task.name: item_limits(plan, task) for task in plan.tasks},
+        levels=levels_of(spec, own_state=own_state),
+    )
+
+
+def _facts(defaults: SizingDefaults, *, fuse: bool) -> PlanFacts:
+    clock = ManualClock()
+    pool = MemoryPool(BUDGET_BYTES)
+    return PlanFacts(
+        engine="threads",
+        execution=_EXECUTION,
+        messaging=MemoryMessaging(MemoryBroker(pool), "planner", clock).capabilities(),
+        payload=MemoryPayloads(pool, "planner", clock).capabilities(),
+        runtime=MemoryRuntimeStore(clock).capabilities(),
+        memory_budget_bytes=BUDGET_BYTES,
+        available_bytes=known(BUDGET_BYTES, 0.0),
+        cpus=64.0,
+        fuse=fuse,
+        defaults=defaults,
+    )
+
+
+def kind_of(plan: Plan, task: TaskPlan) -> str:
+    """Returns what kind of task it is, for the table of what was hit."""
+    nodes = [plan.spec.node(name) for name in task.nodes]
+    if task.mode is InputMode.SOURCE:
+        return "source" if nodes[0].traits.resumable else "live source"
+    if not any(node.ports for node in nodes):
+        kept = any(node.traits.checkpoints for node in nodes)
+        return "saving sink" if kept else "keeping sink" if task.order is CommitOrder.OUTBOX else "sink"
+    kind = {InputMode.COMPETING: "competing", InputMode.JOIN: "join", InputMode.ORDERED: "ordered"}[task.mode]
+    return f"{kind} outbox" if task.order is CommitOrder.OUTBOX else kind
