@@ -56,7 +56,8 @@ class Checkpointing(Concluding):
     def _settle_durable(self, done: list[HeldInput]) -> Steps:
         if not done:
             return
-        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
         settlements = [settlement for held in done for settlement in held.settlements]
-        inner = [fate for held in done for fate in held.inner]
-        yield from self.settle(Pending([], settlements, inner))
+        pending = Pending([], settlements, [fate for held in done for fate in held.inner])
+        yield from self.report(pending)
+        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
+        yield from self.settle(pending)

@@ -109,6 +109,11 @@ class Concluding:
                 self.number = action.number
                 return
 
+    def report(self, pending: Pending) -> Steps:
+        """Says what became of things inside the task, before a commit that keeps them from coming again."""
+        inner, pending.inner = pending.inner, []
+        yield from self.settle(Pending([], [], inner))
+
     def settle(self, pending: Pending) -> Steps:
         """Settles until nothing is unknown; a token that is not ours any more is dropped."""
         remaining, inner = list(pending.settlements), pending.inner
@@ -137,6 +142,7 @@ class Concluding:
             outcome = yield from self.walk.flushed(node, answer.outputs, origin, after)
             pending.publications += outcome.publications
             pending.inner += outcome.inner
+        yield from self.report(pending)
         yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
         yield from self.publish(pending.flat(), "flush.published")
         yield from self.settle(pending)

@@ -344,6 +344,7 @@ class ReaderCore(Checkpointing):
     def _conclude(self) -> Steps:
         pending, self.pending = self.pending, Pending()
         if self.outbox and pending.inputs:
+            yield from self.report(pending)
             action = Commit(self.number + 1, msgspec.msgpack.encode(self._worked), pending.publications)
             yield from self.commit(action)
         said = pending.flat()

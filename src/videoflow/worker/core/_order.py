@@ -204,9 +204,10 @@ class OrderedInputs:
         slots = line.parents[parent]
         self._ticket += 1
         held = Held(reader, delivery, 0, self._ticket)
+        if envelope.origin.epoch < self._epochs.get(envelope.origin.node, 0):
+            return held
         if envelope.kind is Kind.EPOCH_END:
-            passed = envelope.origin.epoch < self._epochs.get(envelope.origin.node, 0)
-            if passed or (slots.end is not None and slots.end.delivery.token.message_id != _message(held)):
+            if slots.end is not None and slots.end.delivery.token.message_id != _message(held):
                 return held
             slots.end = held
             return None

@@ -120,6 +120,7 @@ class SourceCore(Concluding):
         pending, self.pending = self.pending, Pending()
         self._uncommitted_items += pending.inputs
         self._uncommitted_seconds += pending.seconds
+        yield from self.report(pending)
         if self.outbox:
             if pending.inputs:
                 yield from self._commit(pending.publications)
