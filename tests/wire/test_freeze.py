@@ -93,6 +93,15 @@ def test_what_contains_itself_is_refused() -> None:
         freeze(value)
 
 
+def test_one_list_in_many_places_is_refused_before_it_fills_the_memory() -> None:
+    value: list[object] = []
+    for _ in range(40):
+        value = [value, value]
+    with pytest.raises(ValueRefused, match="more than 1000000 lists"):
+        freeze(value)
+    assert freeze([[number] for number in range(1000)])
+
+
 def test_a_class_that_has_no_importable_name_is_refused() -> None:
     @dataclass
     class Local:

@@ -7,6 +7,7 @@ instead.
 import datetime
 import enum
 import operator
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +22,7 @@ from videoflow.wire._types import RecordType, Value, record_type
 _SMALLEST = -(2**63)
 _LARGEST = 2**64 - 1
 _MAXIMUM_DEPTH = 64
+_MAXIMUM_CONTAINERS = 1_000_000
 
 # A handler takes the value, its depth, and whether it lies within a dataclass or Struct.
 _Handler = Callable[[Any, int, bool], Any]
@@ -41,9 +43,10 @@ def freeze(value: Value) -> Value:
 
     Accepted are None, bool, int (of 64 bits, with or without sign), float, str, bytes, `Fraction`, list,
     tuple, dict with str keys, NumPy arrays and scalars, and dataclasses and Structs importable by name,
-    nested at most 64 deep. Tuples become lists, except within a dataclass or Struct, whose class declares
-    them; scalars become Python's; arrays become read-only (see `freeze_array`). Lists, dicts and mutable
-    records come out as new objects, so that the emitter may go on with its own.
+    nested at most 64 deep, with at most a million containers in all. Tuples become lists, except within a
+    dataclass or Struct, whose class declares them; scalars become Python's; arrays become read-only (see
+    `freeze_array`). Lists, dicts and mutable records come out as new objects, so that the emitter may go
+    on with its own.
 
     >>> freeze({"boxes": (1, 2), "score": np.float32(0.5)})
     {'boxes': [1, 2], 'score': 0.5}
@@ -52,6 +55,7 @@ def freeze(value: Value) -> Value:
         ValueRefused: Anything else; the message has the path within the value and the type.
     """
     handler = _HANDLERS.get(type(value))
+    _counting.containers = 0
     try:
         return (handler or _handler_of(type(value)))(value, 0, False)
     except _Refused as refused:
@@ -184,7 +188,22 @@ def _deeper(depth: int) -> int:
             f"a value nested deeper than {_MAXIMUM_DEPTH} is carried by no edge",
             "does it contain itself? emit a flatter value",
         )
+    _counting.containers += 1
+    if _counting.containers > _MAXIMUM_CONTAINERS:
+        raise _Refused(
+            f"a value of more than {_MAXIMUM_CONTAINERS} lists, dicts and records is carried by no edge",
+            "does it name one list in many places? emit an array, or several items",
+        )
     return depth + 1
+
+
+class _Counting(threading.local):
+    """How many containers the value has that this thread is freezing."""
+
+    containers = 0
+
+
+_counting = _Counting()
 
 
 _REMEDIES: tuple[tuple[type, str], ...] = (
