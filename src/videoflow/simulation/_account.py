@@ -8,11 +8,11 @@ from typing import Any
 
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import Kind
-from videoflow.backends.runtime import DeadLetter
 from videoflow.engines._account import account_of_edges
 from videoflow.engines._report import RunFacts, make_report
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
+from videoflow.planner.plan import InputMode
 from videoflow.simulation._record import Record
 from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._subject import RUN_ID
@@ -31,6 +31,7 @@ class Outcome:
         letters: What was put aside: (node, input id) → error.
         kinds: Task → kinds of the terminators of its replicas.
         announced: Channel → the writers' end of its ledger.
+        renumbered: Live sources that began another epoch.
         left: Objects that are still claimed when everybody is gone.
         violations: What was seen while it ran that may not be.
     """
@@ -41,6 +42,7 @@ class Outcome:
     letters: dict[tuple[str, str], str]
     kinds: dict[str, list[Kind | None]]
     announced: dict[str, tuple[OriginRecord, ...]]
+    renumbered: frozenset[str]
     left: list[str]
     violations: list[str]
 
@@ -74,14 +76,14 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             runtime=runtime,
             edges=edges,
             figures=_figures(run),
-            restarts={station.task.name: station.restarts for station in run.stations},
+            restarts=_restarts(run),
             began_wall=0.0,
             seconds=now,
             now=now,
             lost=run.lost,
         )
     )
-    letters: list[DeadLetter] = runtime.dead_letters(deadline=deadline)
+    letters = runtime.dead_letters(deadline=deadline)
     run.pool.sweep(now)
     return Outcome(
         record=run.record,
@@ -93,18 +95,32 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             for key, value in runtime.load(task.name, slot, deadline=deadline).state.items()
         },
         letters={(letter.node, letter.input_id): letter.error for letter in letters},
-        kinds={
-            task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks
-        },
+        kinds={task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks},
         announced={
             str(channel.ref.node) + "." + channel.ref.port: read_announced(
                 channel_id(channel.ref, plan.spec.flow_id, RUN_ID)
             ).value
             for channel in plan.channels
         },
-        left=[f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()],
+        renumbered=_renumbered(run),
+        left=[
+            f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()
+        ],
         violations=run.violations,
     )
+
+
+def _renumbered(run: SimulatedRun) -> frozenset[str]:
+    tasks = [task for task in run.subject.plan.tasks if task.mode is InputMode.SOURCE]
+    positions = {task.nodes[0]: run.runtime.load(task.name, 0, deadline=1.0).source for task in tasks}
+    return frozenset(name for name, position in positions.items() if position and position.epoch > 0)
+
+
+def _restarts(run: SimulatedRun) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for station in run.stations:
+        found[station.task.name] = found.get(station.task.name, 0) + station.restarts
+    return found
 
 
 def _figures(run: SimulatedRun) -> dict[str, dict[str, NodeFigures]]:

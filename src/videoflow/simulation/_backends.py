@@ -19,7 +19,6 @@ from videoflow.backends.messaging import (
     Kind,
     Settlement,
     SubscriptionId,
-    SubscriptionKind,
     SubscriptionStatus,
 )
 from videoflow.backends.outcomes import (
@@ -101,7 +100,7 @@ class FaultyMessaging(MemoryMessaging):
         max_items: int | None = None,
         after: Mapping[int, int] | None = None,
     ) -> Sequence[Delivery]:
-        """Leases what there is, or some of it; an answer to an exclusive reader may be lost."""
+        """Leases what there is, or some of it, or nothing."""
         action = self._script.reach("call:receive")
         if action == "empty":
             return ()
@@ -109,8 +108,7 @@ class FaultyMessaging(MemoryMessaging):
             max_items = 1
         found = super().receive(subscription, deadline=deadline, max_items=max_items, after=after)
         self._script.die_if_due()
-        lost = action == "lost" and subscription.kind is SubscriptionKind.EXCLUSIVE
-        return () if lost else found
+        return found
 
     def begin_settle(
         self, settlements: Sequence[tuple[DeliveryToken, Settlement]], *, deadline: float
@@ -170,8 +168,8 @@ class FaultyPayloads(MemoryPayloads):
         missing: What was asked for and was gone.
     """
 
-    def __init__(self, pool: MemoryPool, owner: str, clock: Clock, script: Script) -> None:
-        super().__init__(pool, owner, clock)
+    def __init__(self, pool: MemoryPool, owner: str, clock: Clock, worker: str, script: Script) -> None:
+        super().__init__(pool, owner, clock, worker)
         self._script = script
         self.missing: list[str] = []
 

@@ -1,8 +1,8 @@
 """Random graphs: joins and merges, fan-outs, replicas, live edges, groups, state, last words, trouble.
 
-Used by the nightly search, and by Hypothesis, which hands in its own random numbers. What a graph may have is a
-set of features, each of which can be left out. It refuses nothing: a graph that the planner refuses is drawn
-again.
+Used by the nightly search, and by Hypothesis, which hands in its own random numbers. What a graph may have
+is a set of features, each of which can be left out. It refuses nothing: a graph that the planner refuses is
+drawn again.
 """
 
 import random
@@ -69,6 +69,7 @@ class _Growing:
     read: set[int] = field(default_factory=set)
     nodes: int = 0
     troubled: int = 0
+    renumbers: bool = False
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def has(self, feature: str, share: float) -> bool:
@@ -120,6 +121,7 @@ def _unread(growing: _Growing) -> int:
 def _source(growing: _Growing) -> None:
     chance = growing.chance
     live = growing.has("live", 0.12)
+    growing.renumbers |= live
     cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
     items = chance.choice((0, 1, 2, 3, 4, 5, 6, 6, 8, 8, 10, 12, _MOST_ITEMS))
     name = growing.name("source")
@@ -133,9 +135,7 @@ def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
     chance = growing.chance
     number = chance.randrange(len(growing.ends))
     first = growing.ends[number]
-    others = [
-        (n, end) for n, end in enumerate(growing.ends) if n != number and end.deep == first.deep
-    ]
+    others = [(n, end) for n, end in enumerate(growing.ends) if n != number and end.deep == first.deep]
     apart = [(n, end) for n, end in others if not end.sources & first.sources]
     equal = [(n, end) for n, end in others if end.sources == first.sources and not end.deep]
     growing.read.add(number)
@@ -162,9 +162,13 @@ def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port,
 def _trouble(growing: _Growing) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for kind, share in (("poison", 0.12), ("killer", 0.08), ("flaky", 0.08), ("fatal", 0.02)):
+        if growing.renumbers and kind != "flaky":
+            continue  # trouble is chosen by number, and the items of a live source may get other numbers
         if growing.troubled < 2 and growing.has(kind, share):
             growing.troubled += 1
-            found[kind] = sorted({growing.chance.randrange(6) for _ in range(growing.chance.choice((1, 1, 2)))})
+            found[kind] = sorted(
+                {growing.chance.randrange(6) for _ in range(growing.chance.choice((1, 1, 2)))}
+            )
     return found
 
 
@@ -177,6 +181,8 @@ def _step(growing: _Growing) -> None:
     if joins and (chance.random() < 0.4 or live or any(end.flushes for end in above)):
         options["missing"] = "none" if chance.random() < 0.6 else "skip"
     cls = _class(growing, joins=joins, deep=deep)
+    if cls is library.Moody:
+        options["deterministic"] = False
     stateless = cls in (library.Step, library.Same, library.Fork, library.Split)
     if stateless and not joins:
         _spread(growing, options)

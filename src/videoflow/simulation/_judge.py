@@ -3,16 +3,15 @@
 Used by whoever simulates. Each violation is one sentence that begins with the promise that was broken.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import Kind
 from videoflow.graph.report import Verdict
 from videoflow.graph.spec import NodeKind
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
 from videoflow.simulation._levels import Level, levels_of
-from videoflow.simulation._record import Made
+from videoflow.simulation._record import Made, Mark
 from videoflow.simulation._subject import Subject
 
 
@@ -28,7 +27,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     aborted = found.report.failure is not None
     violations = list(found.violations)
     violations += _ended(subject, found, aborted=aborted)
-    violations += _accounted(found, wanted, stopped=stopped, aborted=aborted)
+    violations += _accounted(subject, found, stopped=stopped, aborted=aborted)
     levels = _levels(subject, found, aborted=aborted)
     for node in subject.plan.spec.nodes:
         calls = found.record.calls.get(node.name, [])
@@ -48,16 +47,11 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
 
 
 def _levels(subject: Subject, found: Outcome, *, aborted: bool) -> Mapping[str, Level]:
-    if aborted:
-        return levels_of(subject.plan.spec, own_state=True, lossy=True)
-    if any(_cut(records) for records in found.announced.values()):
-        return dict.fromkeys((node.name for node in subject.plan.spec.nodes), Level.SAME)
-    return subject.levels
-
-
-def _cut(records: Sequence[object]) -> bool:
-    """Whether an epoch ended within an item, of which some port had not spoken yet."""
-    return any(cause == Cause.ENDED for record in records for _, cause, _ in record.ordinals)  # type: ignore[attr-defined]
+    if not aborted and not found.renumbered:
+        return subject.levels
+    return levels_of(
+        subject.plan.spec, own_state=subject.own_state, lossy=aborted, renumbered=found.renumbered
+    )
 
 
 def _ended(subject: Subject, found: Outcome, *, aborted: bool) -> Iterator[str]:
@@ -69,27 +63,28 @@ def _ended(subject: Subject, found: Outcome, *, aborted: bool) -> Iterator[str]:
             yield "end exactly once: a task aborted, and nothing had failed"
         return
     failed = {task for task, kinds in found.kinds.items() if Kind.ABORT in kinds}
-    for task in subject.plan.tasks:
+    for reader in subject.plan.tasks:
         above = {
             subject.plan.task_of(subscription.channel.node).name
-            for given in task.inputs
+            for given in reader.inputs
             for subscription in given.subscriptions
         }
-        if above & failed and Kind.END in found.kinds[task.name]:
-            yield f"abort beats end: {task.name} ended as if nothing had happened"
+        if above & failed and Kind.END in found.kinds[reader.name]:
+            yield f"abort beats end: {reader.name} ended as if nothing had happened"
 
 
-def _accounted(found: Outcome, wanted: Outcome, *, stopped: bool, aborted: bool) -> Iterator[str]:
+def _accounted(subject: Subject, found: Outcome, *, stopped: bool, aborted: bool) -> Iterator[str]:
     report = found.report
     for edge in report.edges:
         if not edge.closed:
             yield f"coverage: {edge.parent} -> {edge.child} does not close: {edge.detail}"
         elif edge.in_flight:
             yield f"coverage: {edge.in_flight} items of {edge.parent} -> {edge.child} are in flight"
-    if aborted and wanted.report.failure is None and not any("died" in v for v in found.violations):
+    if aborted and not subject.may_fail:
         failure = report.failure
         yield f"the run failed, and nothing was wrong: {failure.message if failure else ''}"
-    expected = Verdict.STOPPED if stopped else wanted.report.verdict
+    expected = Verdict.INCOMPLETE if found.letters else Verdict.COMPLETE
+    expected = Verdict.STOPPED if stopped else expected
     if not aborted and report.verdict is not expected:
         yield f"the verdict is {report.verdict}, and {expected} was right"
 
@@ -102,6 +97,9 @@ def _compared(node: str, calls: Sequence[Made], wanted: Sequence[Made], level: L
             yield f"results: {node} was given another value when {_place(made)} came again"
             return
     if level is Level.SAME:
+        return
+    if level is Level.VALUES:
+        yield from _values(node, given.values(), {made.given for made in wanted})
         return
     right = {made.input_id: made for made in wanted}
     for input_id, made in given.items():
@@ -117,6 +115,13 @@ def _compared(node: str, calls: Sequence[Made], wanted: Sequence[Made], level: L
             if input_id not in given:
                 yield f"results: {node} was never given {_place(known)}"
                 return
+
+
+def _values(node: str, given: Iterable[Made], right: set[Mark]) -> Iterator[str]:
+    for made in given:
+        if made.given not in right:
+            yield f"results: {node} was given {_place(made)} with a value that does not exist"
+            return
 
 
 def _place(made: Made) -> str:
@@ -165,9 +170,7 @@ def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
             )
 
 
-def _state(
-    subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[str, Level]
-) -> Iterator[str]:
+def _state(subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:
     plan = subject.plan
     for task in plan.tasks:
         nodes = [plan.spec.node(name) for name in task.nodes]
@@ -187,7 +190,9 @@ def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
     mine, right = found.report.values.get(node, []), wanted.report.values.get(node, [])
     sources = sorted({_source(row) for row in (*mine, *right)})
     for source in sources:
-        if [row for row in mine if _source(row) == source] != [row for row in right if _source(row) == source]:
+        if [row for row in mine if _source(row) == source] != [
+            row for row in right if _source(row) == source
+        ]:
             yield f"effects: {node} keeps other rows of {source} than without faults"
 
 
@@ -197,7 +202,7 @@ def _source(row: object) -> str:
 
 def _letters(found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:
     for node, input_id in found.letters:
-        if levels[node] is not Level.SAME and (node, input_id) not in wanted.letters:
+        if levels[node] >= Level.SUBSET and (node, input_id) not in wanted.letters:
             yield f"dead letters: {node} put aside what was in order: {found.letters[node, input_id]}"
     for node, input_id in wanted.letters:
         if levels[node] is Level.EXACT and (node, input_id) not in found.letters:

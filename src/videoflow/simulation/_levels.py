@@ -4,7 +4,7 @@ The claim of equal results is for lossless edges and deterministic nodes; whatev
 compared for less, and never for nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from enum import IntEnum
 
 from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
@@ -13,22 +13,27 @@ from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 class Level(IntEnum):
     """How the inputs of a node compare with those of a run without faults.
 
-    `EXACT`: equal. `SUBSET`: what came is equal, and the rest was accounted for. `SAME`: whatever comes again
-    is equal to what came before.
+    `EXACT`: equal. `SUBSET`: what came is equal, and the rest was accounted for. `VALUES`: each value that
+    came also comes without faults, under whatever number. `SAME`: whatever comes again is equal to what came
+    before.
     """
 
     SAME = 0
-    SUBSET = 1
-    EXACT = 2
+    VALUES = 1
+    SUBSET = 2
+    EXACT = 3
 
 
-def levels_of(spec: FlowSpec, *, own_state: bool, lossy: bool = False) -> dict[str, Level]:
+def levels_of(
+    spec: FlowSpec, *, own_state: bool, lossy: bool = False, renumbered: Collection[str] = ()
+) -> dict[str, Level]:
     """Returns node → level of its inputs.
 
     Args:
         spec: The flow.
         own_state: Nodes with state keep it apart for each source.
         lossy: Anything may have been lost anywhere, as when the run was aborted.
+        renumbered: Live sources that began another epoch, so that their items have other numbers.
     """
     levels: dict[str, Level] = {}
     made: dict[str, Level] = {}
@@ -42,10 +47,12 @@ def levels_of(spec: FlowSpec, *, own_state: bool, lossy: bool = False) -> dict[s
         for edge in inputs:
             above = min(made[parent.node] for parent in edge.parents)
             level = min(level, above, Level.SUBSET if edge.latest is not None or lossy else Level.EXACT)
-        if level is Level.SUBSET and len(inputs) > 1 and node.options.missing == "none":
+        if level < Level.EXACT and len(inputs) > 1 and node.options.missing == "none":
             level = Level.SAME
         levels[node.name] = level
         made[node.name] = _made(node, level, shared=len(sources[node.name]) > 1 and not own_state)
+        if node.name in renumbered:
+            made[node.name] = Level.VALUES
     return levels
 
 
@@ -57,8 +64,3 @@ def _made(node: NodeSpec, level: Level, *, shared: bool) -> Level:
     if not node.options.deterministic or (stateful and (level < Level.EXACT or shared)):
         return Level.SAME
     return level
-
-
-def worst(levels: Mapping[str, Level]) -> Level:
-    """Returns the least of all levels."""
-    return min(levels.values())

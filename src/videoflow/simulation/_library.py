@@ -1,7 +1,7 @@
 """Small nodes of every kind, of which simulated graphs are made.
 
-Used by the generator of graphs. Their results depend on nothing but their inputs, and on what they keep apart for
-each source, so that any schedule must give the same.
+Used by the generator of graphs. Their results depend on nothing but their inputs, and on what they keep apart
+for each source, so that any schedule must give the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from videoflow import faults
-from videoflow.graph import SKIP, Consumer, Context, Item, NodeOptions, Out, Processor, Producer
+from videoflow.graph import SKIP, Consumer, Context, Disposition, Item, NodeOptions, Out, Processor, Producer
 from videoflow.simulation._record import mark
 from videoflow.simulation._script import SimulatedDeath
 
@@ -54,7 +54,9 @@ class Source(Producer):
 
     max_item_bytes = ITEM_BYTES
 
-    def __init__(self, items: int, salt: int = 0, large: bool = False, **options: Unpack[NodeOptions]) -> None:
+    def __init__(
+        self, items: int, salt: int = 0, large: bool = False, **options: Unpack[NodeOptions]
+    ) -> None:
         super().__init__(**options)
         self.items = items
         self.salt = salt
@@ -94,7 +96,7 @@ class Live(Source):
             yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
 
 
-class _Troubled(Processor):
+class Troubled(Processor):
     """A processor with inputs that make trouble, by the ordinal of their source item.
 
     Args:
@@ -102,9 +104,13 @@ class _Troubled(Processor):
         skips: Of so many inputs, it says nothing of one; 0: of none.
         large: Whether its results have to be stored.
         trouble: `poison`, `killer`, `flaky` or `fatal` → ordinals.
+
+    Attributes:
+        peaceful: Nothing is fatal; set for the run that the others are compared with.
     """
 
     max_item_bytes = ITEM_BYTES
+    peaceful = False
 
     def __init__(
         self,
@@ -129,21 +135,23 @@ class _Troubled(Processor):
                 raise SimulatedDeath
             if kind == "poison":
                 raise LookupError("poison")
-            if kind == "fatal":
+            if kind == "fatal" and not self.peaceful:
                 raise MemoryError("fatal")
-            if ctx.attempt == 1:
+            if kind == "flaky" and ctx.attempt == 1:
                 raise OSError("try again")
 
     def answer(self, number: int) -> Value:
         """Returns the result for a number, or `SKIP`."""
         return SKIP if self.skips and number % self.skips == 0 else shaped(number, self.large)
 
-    def classify(self, error: Exception) -> Any:
+    def classify(self, error: Exception) -> Disposition | None:
         """Poison is put aside at once, and what is fatal ends the run."""
-        return {LookupError: "poison", MemoryError: "fatal"}.get(type(error))
+        if isinstance(error, MemoryError):
+            return "fatal"
+        return "poison" if isinstance(error, LookupError) else None
 
 
-class Step(_Troubled):
+class Step(Troubled):
     """Makes another value of each, or of several that meet."""
 
     def process(self, *values: Value, ctx: Context) -> Value:
@@ -152,7 +160,7 @@ class Step(_Troubled):
         return self.answer(mixed(self.salt, *map(number_of, values)))
 
 
-class Same(_Troubled):
+class Same(Troubled):
     """Passes its first input on, as it is."""
 
     def process(self, *values: Value, ctx: Context) -> Value:
@@ -162,7 +170,7 @@ class Same(_Troubled):
         return SKIP if self.skips and number % self.skips == 0 else values[0]
 
 
-class Split(_Troubled):
+class Split(Troubled):
     """Makes none to three values of each."""
 
     many: Mapping[str, int] = {"out": 3}
@@ -175,7 +183,7 @@ class Split(_Troubled):
             yield shaped(mixed(number, k), self.large)
 
 
-class Fork(_Troubled):
+class Fork(Troubled):
     """Two ports: one or the other, or both."""
 
     ports = ("out", "more")
@@ -190,7 +198,7 @@ class Fork(_Troubled):
             yield Out(mixed(number, 1), "more")
 
 
-class Sum(_Troubled):
+class Sum(Troubled):
     """Keeps a sum for each source."""
 
     stateful = True
@@ -212,7 +220,7 @@ class LastWords(Sum):
             yield Out(mixed(ctx.state[source], 1))
 
 
-class Moody(_Troubled):
+class Moody(Troubled):
     """Answers differently when it runs again, and says so."""
 
     feed: Mapping[str, int] = {}
@@ -250,15 +258,16 @@ class Saver(Consumer):
 
     stateful = True
     holds_items = 4
-    disk: list[Any] = []
 
     def __init__(self, hold: int = 3, **options: Unpack[NodeOptions]) -> None:
         super().__init__(**options)
+        self.disk: list[Any] = []
         self.hold = hold
         self.buffer: list[Any] = []
 
     def open(self, ctx: Context) -> None:
         """Cuts the file back to what was committed."""
+        self.buffer = []
         del self.disk[ctx.state.get("length", 0) :]
 
     def consume(self, *values: Value, ctx: Context) -> None:

@@ -1,4 +1,4 @@
-"""The nodes of a simulated worker: the product's own, watched, and with stand-ins for what cannot be simulated.
+"""The nodes of a simulated worker: the product's own, watched, with stand-ins for what cannot be simulated.
 
 Used by the simulator, one object per incarnation. User code runs as it is; a stand-in answers as the node did
 when the flow was recorded.
@@ -7,14 +7,17 @@ when the flow was recorded.
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from videoflow.graph import Node
 from videoflow.simulation._clock import StationClock
 from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
+from videoflow.simulation._script import SimulatedDeath
 from videoflow.worker import RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
 from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded
 
+T = TypeVar("T")
 _CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
 
 
@@ -64,6 +67,13 @@ class Watching:
     filling: frozenset[str] = frozenset()
 
 
+def alive(answer: T) -> T:
+    """Returns the answer of a node, unless the process died in its code: nothing outlives that."""
+    if isinstance(answer, Failure) and isinstance(answer.exception, SimulatedDeath):
+        raise answer.exception
+    return answer
+
+
 class SimulatedNodes(TaskNodes):
     """The nodes of one incarnation."""
 
@@ -96,7 +106,7 @@ class SimulatedNodes(TaskNodes):
             self._read_time()
             self.figures.nodes[name].items += isinstance(answer, Returned)
         else:
-            answer = super().call(name, element, attempt)
+            answer = alive(super().call(name, element, attempt))
         if name in watching.filling:
             watching.recording.answers[name, element.input_id] = answer
         watching.record.calls.setdefault(name, []).append(self._made(element, answer))
@@ -123,12 +133,23 @@ class SimulatedNodes(TaskNodes):
         if name in watching.stand_ins:
             answer = watching.recording.flushes[name]
         else:
-            answer = super().flush(name)
+            answer = alive(super().flush(name))
         if name in watching.filling:
             watching.recording.flushes[name] = answer
         noted: tuple[bool, Mark] = committed, mark_answer(answer)
         watching.record.flushes.setdefault(name, []).append(noted)
         return answer
+
+    def checkpoint(self, name: str, *, final: bool) -> int | Failure:
+        """Lets a node make its inputs durable."""
+        return alive(super().checkpoint(name, final=final))
+
+    def open(self) -> tuple[str, Failure, str] | None:
+        """Opens every node."""
+        failed = super().open()
+        if failed is not None:
+            alive(failed[1])
+        return failed
 
     def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
         """Asks the source, or its stand-in; it ends early where the schedule says so."""
@@ -137,7 +158,7 @@ class SimulatedNodes(TaskNodes):
             return SourceEnded()
         if name in watching.stand_ins:
             return self._replayed(name, resume)
-        answer = super().next_item(resume)
+        answer = alive(super().next_item(resume))
         if isinstance(answer, ItemReady) and name in watching.filling:
             watching.recording.items.setdefault(name, []).append(answer)
         return answer

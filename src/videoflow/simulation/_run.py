@@ -6,55 +6,34 @@ have ended or none can move any more.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import msgspec
 
 from videoflow import faults
-from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPayloads, MemoryPool, MemoryRuntimeStore
-from videoflow.backends.messaging import Kind
+from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPool, MemoryRuntimeStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._local_replica import DEATHS_IN_A_ROW
 from videoflow.engines._provision import channel_specs, subscription_specs
-from videoflow.faults import InjectedFault
-from videoflow.planner.plan import InputMode, TaskPlan
+from videoflow.errors import UnobservableState
+from videoflow.graph import Node
+from videoflow.planner.plan import InputMode
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
+from videoflow.simulation._library import Live, Moody, Saver, Troubled
 from videoflow.simulation._nodes import SimulatedNodes, Watching
 from videoflow.simulation._record import Record
-from videoflow.simulation._schedule import PlannedFault, Schedule
+from videoflow.simulation._schedule import FENCED, PlannedFault, Schedule
 from videoflow.simulation._script import Script
 from videoflow.simulation._station import Ending, Incarnation, Station
 from videoflow.simulation._subject import BUDGET_BYTES, RUN_ID, Subject
-from videoflow.worker import Backends, Job, RunControl, Shell, WorkerFatal, ended_badly
+from videoflow.simulation._telling import Event, describe
+from videoflow.simulation._zombies import Zombies
+from videoflow.worker import Backends, Job, RunControl, Shell, ended_badly
 from videoflow.worker.core import actions
 from videoflow.worker.core.actions import InnerFate
-from videoflow.errors import StaleAuthority, UnobservableState
 
-DEATHS_IN_A_ROW = 5
 _STALLED_SECONDS = 40.0
 _MOST_STEPS = 60_000
-_ZOMBIE_ACTIONS = 6
-_ABORTED = "aborted"
-
-
-@dataclass
-class Zombie:
-    """A worker that was replaced although it lived, and goes on until it notices, or for a few actions."""
-
-    station: str
-    live: Incarnation
-    clock: StationClock
-    left: int = _ZOMBIE_ACTIONS
-
-
-@dataclass
-class Event:
-    """Something that happened, for the story of a run."""
-
-    step: int
-    station: str
-    what: str
+_ZOMBIES_MOVE = 0.3
 
 
 class SimulatedRun:
@@ -65,13 +44,22 @@ class SimulatedRun:
         story: What happened, where it is told.
     """
 
-    def __init__(self, subject: Subject, schedule: Schedule, *, telling: bool = False, filling: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        schedule: Schedule,
+        *,
+        telling: bool = False,
+        peaceful: bool = False,
+        filling: frozenset[str] = frozenset(),
+    ) -> None:
         self.subject = subject
         self.schedule = schedule
         self.step = 0
         self.violations: list[str] = []
         self.story: list[Event] = []
         self.telling = telling
+        self.peaceful = peaceful
         self.filling = filling
         self.chance = random.Random(schedule.seed)
         self.time = Now()
@@ -87,7 +75,7 @@ class SimulatedRun:
         self.failed_task: str | None = None
         self.lost: dict[str, str] = {}
         self.current: Station | None = None
-        self.zombies: list[Zombie] = []
+        self.zombies = Zombies(self.observer)
         self.stopped_at: int | None = None
         self.limits = dict(schedule.items or ())
         plan = subject.plan
@@ -118,15 +106,12 @@ class SimulatedRun:
         station.incarnations += 1
         number = station.incarnations
         owner = f"{station.name}-{number}"
-        clock = station.clock = StationClock(self.time)
+        clock = station.clock = StationClock(self.time, calm=self.schedule.calm)
         control = RunControl()
         control.raise_desired(self.desired, self.failed_task)
         instances = {name: subject.make(name) for name in task.nodes}
         for name, instance in instances.items():
-            if hasattr(instance, "disk"):
-                instance.disk = self.record.disk(name)
-            if hasattr(instance, "feed"):
-                instance.feed = self.record.feeds
+            self._give(name, instance)
         watching = Watching(
             station=station.name,
             incarnation=number,
@@ -142,7 +127,7 @@ class SimulatedRun:
         )
         program = subject.programs[task.name]
         nodes = SimulatedNodes(program, instances, subject.limits[task.name], station.slot, control, watching)
-        payloads = FaultyPayloads(self.pool, owner, clock, station.script)
+        payloads = FaultyPayloads(self.pool, owner, clock, station.name, station.script)
         backends = Backends(
             FaultyMessaging(self.broker, owner, clock, station.script),
             payloads,
@@ -161,6 +146,15 @@ class SimulatedRun:
         shell = Shell(job, backends, nodes, control, station)
         self._tell(station, f"starts (incarnation {number})")
         return Incarnation(number, owner, shell, nodes, payloads, control)
+
+    def _give(self, name: str, instance: Node) -> None:
+        """Gives a node of ours what outlives it."""
+        if isinstance(instance, Saver):
+            instance.disk = self.record.disk(name)
+        elif isinstance(instance, Live | Moody):
+            instance.feed = self.record.feeds
+        if isinstance(instance, Troubled):
+            instance.peaceful = self.peaceful
 
     def inner(self, task: str, fates: Sequence[InnerFate]) -> None:
         """Joins fates into the ledger of the run."""
@@ -187,7 +181,7 @@ class SimulatedRun:
         finally:
             faults.disarm()
             self.current = None
-        self._bury_zombies()
+        self.zombies.end_all()
         return self
 
     def _reached(self, barrier: str) -> None:
@@ -223,7 +217,8 @@ class SimulatedRun:
 
     def _stalled(self, live: Sequence[Station], how: str) -> None:
         waiting = [
-            f"{s.name} at {type(s.live.action).__name__ if s.live and s.live.action else 'its start'}" for s in live
+            f"{s.name} at {type(s.live.action).__name__ if s.live and s.live.action else 'its start'}"
+            for s in live
         ]
         self.violations.append(f"deadlock: {how}: {', '.join(waiting)}")
         for station in live:
@@ -248,8 +243,10 @@ class SimulatedRun:
 
     def _let_move(self, station: Station) -> None:
         self.current = station
-        if self.zombies and self.chance.random() < 0.3:
-            self._move_zombie()
+        if self.zombies.some and self.chance.random() < _ZOMBIES_MOVE:
+            self.current = None
+            self.violations += self.zombies.move(self.chance, self.stations)
+            self.current = station
         live = station.live
         action = live.action if live is not None else None
         if live is not None and action is not None:
@@ -281,9 +278,9 @@ class SimulatedRun:
             return
         name = kind.__name__
         exclusive = station.task.mode is not InputMode.COMPETING
-        if exclusive and name in _FENCED and station.script.reach(f"fence:{name}") is not None:
+        if exclusive and name in FENCED and station.script.reach(f"fence:{name}") is not None:
             self._tell(station, f"is replaced before its {name}, and lives on")
-            self.zombies.append(Zombie(station.name, live, station.clock))
+            self.zombies.add(station)
             self._bury(station)
 
     # Deaths -----------------------------------------------------------------------------------
@@ -296,7 +293,8 @@ class SimulatedRun:
             station.waits = False
             station.clock.resume()
         self.violations += [
-            f"the payload {content} was gone when {station.name} needed it" for content in live.payloads.missing
+            f"the payload {content} was gone when {station.name} needed it"
+            for content in live.payloads.missing
         ]
         self.observer.release_owner(live.owner, deadline=1.0)
         station.live = None
@@ -311,7 +309,8 @@ class SimulatedRun:
         self._leave(station)
         station.tell.clear()
         station.restarts += 1
-        wait = 0.1 * 2 ** (station.deaths_in_a_row - 1) if station.deaths_in_a_row else 0.0
+        row = 0 if self.schedule.calm else station.deaths_in_a_row
+        wait = 0.1 * 2 ** (row - 1) if row else 0.0
         station.restart_at = self.time.seconds + min(wait, 5.0)
         if station.deaths_in_a_row >= DEATHS_IN_A_ROW:
             self._give_up(station)
@@ -333,52 +332,13 @@ class SimulatedRun:
     def _broke(self, station: Station) -> None:
         error = station.error
         self._tell(station, f"breaks with {type(error).__name__}: {error}")
-        expected = isinstance(error, (InjectedFault, UnobservableState))
+        fired = station.script.fired
+        in_effect = bool(fired) and fired[-1].point == "effect.done" and fired[-1].action == "raise"
+        expected = isinstance(error, (faults.InjectedFault, UnobservableState)) or in_effect
         if not expected:
             self.violations.append(f"{station.name} could not go on: {type(error).__name__}: {error}")
         station.break_down()
         self._bury(station)
-
-    def _move_zombie(self) -> None:
-        """Lets a replaced worker make one more action; it may neither call nodes nor receive for long."""
-        zombie = self.zombies[int(self.chance.random() * len(self.zombies))]
-        live, zombie.left = zombie.live, zombie.left - 1
-        action = live.action
-        over = zombie.left < 0 or type(action).__name__ not in _FENCED
-        station, self.current = self.current, None
-        if not over:
-            zombie.clock.waits, zombie.clock.for_input = 0, type(action) is actions.Pull
-            over = self._zombie_acts(zombie)
-        self.current = station
-        if over:
-            self.zombies.remove(zombie)
-            self.observer.release_owner(live.owner, deadline=1.0)
-
-    def _zombie_acts(self, zombie: Zombie) -> bool:
-        live = zombie.live
-        assert live.action is not None
-        assert live.steps is not None
-        try:
-            answer = live.shell.perform(live.action)
-            self._judge_zombie(zombie, answer)
-            live.action = live.steps.send(answer)
-        except (StopIteration, WorkerFatal, StaleAuthority, UnobservableState, faults.InjectedFault):
-            return True
-        except Exception as error:  # noqa: BLE001  (WouldBlock too: it waits for ever, which is its end)
-            return type(error).__name__ != ""
-        return False
-
-    def _judge_zombie(self, zombie: Zombie, answer: object) -> None:
-        owner = next(s for s in self.stations if s.name == zombie.station)
-        newer = owner.live is not None and owner.live.steps is not None
-        committed = isinstance(zombie.live.action, actions.Commit) and answer == "committed"
-        if newer and committed:
-            self.violations.append(f"epochs fence: {zombie.station} committed after it had been replaced")
-
-    def _bury_zombies(self) -> None:
-        for zombie in self.zombies:
-            self.observer.release_owner(zombie.live.owner, deadline=1.0)
-        self.zombies.clear()
 
     def _tell(self, station: Station, what: str) -> None:
         if self.telling:
@@ -394,34 +354,3 @@ class SimulatedRun:
     def hits(self) -> dict[tuple[str, str], int]:
         """Returns how often each station came to each point."""
         return {(s.name, point): count for s in self.stations for point, count in s.script.hits.items()}
-
-
-_FENCED = frozenset(("Pull", "Publish", "Commit", "Settle", "Terminate"))
-
-
-def describe(action: actions.Action, ending: Ending) -> str:
-    """Returns an action in words."""
-    said = type(action).__name__
-    if isinstance(action, actions.Call):
-        element = action.element
-        said = f"calls {action.node} with item {element.origin.ordinal} of {element.origin.node}"
-        said += "".join(f", element {hop.k + 1} of {hop.n}" for hop in element.path)
-        said += f", attempt {action.attempt}" if action.attempt > 1 else ""
-    elif isinstance(action, actions.Publish):
-        said = "publishes " + ", ".join(_publication(p) for p in action.publications)
-    elif isinstance(action, actions.Settle):
-        said = "settles " + ", ".join(
-            f"{token.subscription.channel} {token.position[1]}: {getattr(how, 'reason', type(how).__name__)}"
-            for token, how in action.settlements
-        )
-    elif isinstance(action, actions.Commit):
-        said = f"commits number {action.number} with {len(action.publications)} outputs"
-        said += ", flushed" if action.flushed else ""
-    return said if ending in (Ending.GOES_ON, Ending.ENDED) else f"{said} ({ending.name.lower()})"
-
-
-def _publication(publication: actions.Publication) -> str:
-    envelope = publication.envelope
-    name = f"{envelope.channel} {envelope.origin.ordinal}"
-    name += "".join(f".{hop.k}" for hop in envelope.path)
-    return name if envelope.kind is Kind.DATA else f"{name} ({envelope.kind}: {envelope.cause})"

@@ -37,7 +37,7 @@ CALL_ACTIONS: Mapping[str, tuple[str, ...]] = {
     "settle": ("lost", "unsent", "twice"),
     "commit": ("lost", "unsent"),
     "look": ("unreadable",),
-    "receive": ("lost", "short", "empty"),
+    "receive": ("short", "empty"),
     "observe": ("unreadable",),
     "acquire": ("unreadable",),
     "terminate": ("twice",),
@@ -46,9 +46,9 @@ CALL_ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """What may happen to a call of a backend.
 
-`lost`: it took effect, and its answer did not come; `unsent`: it took no effect, and nobody knows; `twice`: it
-was made twice; `full`: there was no room; `short`, `empty`: less came than there is; `unreadable`: it could not
-be read now.
+`lost`: it took effect, and its answer did not come; `unsent`: it took no effect, and nobody knows; `twice`:
+it was made twice; `full`: there was no room; `short`, `empty`: less came than there is; `unreadable`: it
+could not be read now.
 """
 
 FENCED = ("Pull", "Publish", "Commit", "Settle", "Terminate")

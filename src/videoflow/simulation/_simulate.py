@@ -4,18 +4,14 @@ Used by the search, by `videoflow simulate`, by tests.
 """
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
-
-from videoflow.backends.coverage import IntervalSet
-from videoflow.planner.plan import Plan
 from videoflow.simulation._account import Outcome, outcome_of
 from videoflow.simulation._judge import judge
-from videoflow.simulation._run import Event, SimulatedRun
+from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._schedule import PlannedFault, Schedule, choose_faults
 from videoflow.simulation._subject import Subject, kind_of
+from videoflow.simulation._telling import Event
 
 MOST_FAULTS = 4
 _STOPS = 0.08
@@ -75,11 +71,15 @@ class Simulation:
         """Returns what a run without faults comes to, of sources of at most so many items."""
         found = self._references.get(items)
         if found is None:
-            run = SimulatedRun(self.subject, Schedule(0, items=items, calm=True)).go()
+            run = SimulatedRun(self.subject, Schedule(0, items=items, calm=True), peaceful=True).go()
             found = self._references[items] = outcome_of(run)
             if items is None:
                 self._hits, self._steps = run.hits(), run.step
         return found
+
+    def items(self) -> dict[str, int]:
+        """Returns how many items each source makes without faults."""
+        return dict(_items_made(self.reference(None)))
 
     def schedule(self, seed: int) -> Schedule:
         """Returns the schedule of a seed."""
@@ -96,7 +96,7 @@ class Simulation:
         stopped = run.stopped_at is not None
         items = schedule.items
         if stopped:
-            items = _items_made(self.subject.plan, found)
+            items = _items_made(found)
         violations = judge(self.subject, found, self.reference(items), stopped=stopped)
         fired = tuple(run.fired)
         return Result(
@@ -110,14 +110,6 @@ class Simulation:
         )
 
 
-def _items_made(plan: Plan, found: Outcome) -> tuple[tuple[str, int], ...]:
+def _items_made(found: Outcome) -> tuple[tuple[str, int], ...]:
     """Returns how many items each source announced."""
-    made = []
-    for source in found.report.sources:
-        made.append((source.node, source.items))
-    return tuple(sorted(made))
-
-
-def replayed(schedule: Schedule, items: Mapping[str, int]) -> Schedule:
-    """Returns the schedule with shorter sources."""
-    return Schedule(schedule.seed, schedule.faults, schedule.stop_at, tuple(sorted(items.items())), schedule.calm)
+    return tuple(sorted((source.node, source.items) for source in found.report.sources))

@@ -14,7 +14,7 @@ from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.clock import WouldBlock
 from videoflow.planner.plan import TaskPlan
 from videoflow.simulation._backends import FaultyPayloads
-from videoflow.simulation._clock import StationClock
+from videoflow.simulation._clock import Now, StationClock
 from videoflow.simulation._nodes import SimulatedNodes
 from videoflow.simulation._script import Script, SimulatedDeath, end_process
 from videoflow.worker import RunControl, Shell, TaskFigures
@@ -92,7 +92,7 @@ class Station:
         self.name = f"{task.name}-{slot}"
         self.rank = rank
         self.script = script
-        self.clock: StationClock
+        self.clock = StationClock(Now())
         self.live: Incarnation | None = None
         self.incarnations = 0
         self.deaths_in_a_row = 0

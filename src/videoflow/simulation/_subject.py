@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from videoflow.backends.capabilities import ExecutionCapabilities
-from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPayloads, MemoryPool, MemoryRuntimeStore
+from videoflow.backends.memory import (
+    MemoryBroker,
+    MemoryMessaging,
+    MemoryPayloads,
+    MemoryPool,
+    MemoryRuntimeStore,
+)
 from videoflow.backends.outcomes import known
 from videoflow.clock import ManualClock
 from videoflow.graph import Compiled, Node, instantiate
@@ -22,7 +28,13 @@ from videoflow.worker.core import TaskProgram
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 BUDGET_BYTES = 1 << 36
 _EXECUTION = ExecutionCapabilities(
-    engine="simulation", isolates_crash=True, can_interrupt=True, crosses_processes=False, crosses_hosts=False
+    engine="simulation",
+    isolates_crash=True,
+    can_interrupt=True,
+    crosses_processes=False,
+    crosses_hosts=False,
+    fuses=True,
+    maximum_batch_items=None,
 )
 
 
@@ -36,6 +48,8 @@ class Subject:
         programs: By task.
         limits: By task: the largest items of its ports.
         levels: Node → what its inputs are compared for.
+        own_state: Nodes with state keep it apart for each source.
+        may_fail: Some input is fatal for its node, so that the run may fail.
         stand_ins: Nodes that are not run but answer from `recording`.
         recording: What they answer.
     """
@@ -45,6 +59,8 @@ class Subject:
     programs: Mapping[str, TaskProgram]
     limits: Mapping[str, Mapping[str, dict[str, int]]]
     levels: Mapping[str, Level]
+    own_state: bool = False
+    may_fail: bool = False
     stand_ins: frozenset[str] = frozenset()
     recording: Recording = field(default_factory=Recording)
 
@@ -73,6 +89,8 @@ def subject_of(
         programs={task.name: make_program(plan, task, RUN_ID) for task in plan.tasks},
         limits={task.name: item_limits(plan, task) for task in plan.tasks},
         levels=levels_of(spec, own_state=own_state),
+        own_state=own_state,
+        may_fail=any("fatal" in node.arguments.get("trouble", ()) for node in spec.nodes if own_state),
     )
 
 

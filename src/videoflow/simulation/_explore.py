@@ -1,0 +1,103 @@
+"""Searches: many schedules of many graphs, until something breaks or enough were seen.
+
+Used by the nightly command and by tests. A schedule in which nothing was injected is judged too, and not
+counted.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from videoflow.simulation._generated import FEATURES, generate
+from videoflow.simulation._simulate import Result, Simulation
+from videoflow.simulation._table import Table
+
+SCHEDULES_OF_A_GRAPH = 40
+_GRAPH_SEED = 1_000_003
+
+
+@dataclass(frozen=True)
+class Found:
+    """A schedule that broke a promise.
+
+    Attributes:
+        graph: Seed of the graph.
+        number: Of the schedule, among those of the graph.
+        result: What came of it.
+    """
+
+    graph: int
+    number: int
+    result: Result
+
+
+@dataclass
+class Search:
+    """What a search has seen so far.
+
+    Attributes:
+        counted: Schedules in which something was injected.
+        empty: Schedules in which nothing was.
+        graphs: Different graphs.
+        table: What was hit.
+        found: Schedules that broke a promise.
+    """
+
+    counted: int = 0
+    empty: int = 0
+    graphs: int = 0
+    table: Table = field(default_factory=Table)
+    found: list[Found] = field(default_factory=list)
+
+
+def graph_of(seed: int, features: frozenset[str] = FEATURES) -> Simulation:
+    """Returns the random graph of a seed."""
+    return Simulation(generate(random.Random(seed * _GRAPH_SEED), features))
+
+
+def explore(
+    schedules: int,
+    seed: int = 0,
+    *,
+    features: frozenset[str] = FEATURES,
+    most_found: int = 1,
+    step: int = 1,
+    told: Callable[[Search], None] | None = None,
+) -> Search:
+    """Runs schedules of random graphs.
+
+    Args:
+        schedules: How many are to count.
+        seed: Of the first graph.
+        features: What graphs may have.
+        most_found: Ends when so many broke a promise.
+        step: From one graph's seed to the next one's, where several processes share a search.
+        told: Called after each graph.
+    """
+    search = Search()
+    graph = seed
+    while search.counted < schedules and len(search.found) < most_found:
+        simulation = graph_of(graph, features)
+        search.graphs += 1
+        for number, result in enumerate(results(simulation, SCHEDULES_OF_A_GRAPH)):
+            if result.counts:
+                search.counted += 1
+                search.table.add(result.hits)
+            else:
+                search.empty += 1
+            if result.violations:
+                search.found.append(Found(graph, number, result))
+                if len(search.found) >= most_found:
+                    break
+            if search.counted >= schedules:
+                break
+        graph += step
+        if told is not None:
+            told(search)
+    return search
+
+
+def results(simulation: Simulation, count: int, seed: int = 0) -> Iterator[Result]:
+    """Yields what comes of so many schedules of one flow."""
+    for number in range(seed, seed + count):
+        yield simulation.run(simulation.schedule(number))

@@ -1,0 +1,99 @@
+"""Workers that were replaced although they lived: they go on until they notice, or for a few actions.
+
+Used by the simulator. One host reaps a worker before it replaces it, so that this cannot happen there; epochs
+must fence all the same. A replaced worker calls no nodes: what user code does twice nobody can fence.
+"""
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from videoflow.backends.memory import MemoryMessaging
+from videoflow.backends.runtime import CommitOutcome
+from videoflow.clock import WouldBlock
+from videoflow.errors import FlowError, StaleAuthority
+from videoflow.simulation._clock import StationClock
+from videoflow.simulation._schedule import FENCED
+from videoflow.simulation._station import Incarnation, Station
+from videoflow.worker import WorkerFatal
+from videoflow.worker.core import actions
+
+_ACTIONS = 6
+
+
+@dataclass
+class _Zombie:
+    station: str
+    live: Incarnation
+    clock: StationClock
+    left: int = _ACTIONS
+
+
+class Zombies:
+    """All replaced workers that still live.
+
+    Args:
+        supervisor: With whose object leases are returned.
+    """
+
+    def __init__(self, supervisor: MemoryMessaging) -> None:
+        self._supervisor = supervisor
+        self._living: list[_Zombie] = []
+
+    @property
+    def some(self) -> bool:
+        """Whether there is any."""
+        return bool(self._living)
+
+    def add(self, station: Station) -> None:
+        """Lets the live incarnation of a station live on."""
+        assert station.live is not None
+        self._living.append(_Zombie(station.name, station.live, station.clock))
+
+    def move(self, chance: random.Random, stations: Sequence[Station]) -> list[str]:
+        """Lets one make one more action; returns the violations in that."""
+        zombie = self._living[int(chance.random() * len(self._living))]
+        zombie.left -= 1
+        action = zombie.live.action
+        violations: list[str] = []
+        over = zombie.left < 0 or type(action).__name__ not in FENCED
+        if not over:
+            zombie.clock.waits, zombie.clock.for_input = 0, type(action) is actions.Pull
+            over = not self._act(zombie, stations, violations)
+        if over:
+            self._living.remove(zombie)
+            self._end(zombie)
+        return violations
+
+    def end_all(self) -> None:
+        """Ends them all."""
+        for zombie in self._living:
+            self._end(zombie)
+        self._living.clear()
+
+    def _act(self, zombie: _Zombie, stations: Sequence[Station], violations: list[str]) -> bool:
+        """Makes an action; returns whether it may go on."""
+        live = zombie.live
+        assert live.action is not None
+        assert live.steps is not None
+        try:
+            answer = live.shell.perform(live.action)
+            if isinstance(live.action, actions.Commit) and answer is CommitOutcome.COMMITTED:
+                violations += _committed(zombie, stations)
+            live.action = live.steps.send(answer)
+        except (StopIteration, WouldBlock, WorkerFatal, StaleAuthority, FlowError):
+            return False
+        return True
+
+    def _end(self, zombie: _Zombie) -> None:
+        """Ends one; what it stored in vain it gives back itself."""
+        with contextlib.suppress(FlowError):
+            zombie.live.shell.close()
+        self._supervisor.release_owner(zombie.live.owner, deadline=1.0)
+
+
+def _committed(zombie: _Zombie, stations: Sequence[Station]) -> Iterator[str]:
+    owner = next(station for station in stations if station.name == zombie.station)
+    if owner.live is not None and owner.live.steps is not None:
+        yield f"epochs fence: {zombie.station} committed after it had been replaced"
