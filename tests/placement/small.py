@@ -1,6 +1,8 @@
 """Small random problems of every kind, and what must be true of the answer to each."""
 
+import math
 import random
+from dataclasses import replace
 
 from tests.placement.brute import Brute, Usable
 from videoflow.placement import (
@@ -21,6 +23,8 @@ from videoflow.placement import (
 from videoflow.placement.check import answer_faults, certificate_faults
 
 GIB = 1 << 30
+# Ways to place everything, beyond which a problem loses its last demand: brute force tries them all.
+MOST_WAYS = 40_000
 MODELS = ("A30", "A100-40", "H100-80")
 RULES = (
     Rule("zone", Operator.IN, ("a",)),
@@ -57,7 +61,28 @@ def problem(seed: int) -> Problem:
     demands = [_demand(draw, f"d{index}") for index in range(draw.randint(1, 4))]
     if len(demands) > 1 and draw.random() < 0.5:
         demands[1] = _same(demands[0], demands[1].key)
-    return Problem(tuple(hosts), tuple(demands), headroom_bytes=draw.choice((0, GIB)))
+    asked = Problem(tuple(hosts), tuple(demands), headroom_bytes=draw.choice((0, GIB)))
+    while len(asked.demands) > 1 and math.prod(1 + _ways(asked, d) for d in asked.demands) > MOST_WAYS:
+        asked = replace(asked, demands=asked.demands[:-1])
+    return asked
+
+
+def _ways(asked: Problem, demand: Demand) -> int:
+    """About how many places brute force tries for a demand where nothing else is placed."""
+    ways = 0
+    for host in asked.hosts:
+        places = len(host.cards)
+        if demand.kind is Kind.SLICE:
+            places = sum(_places(card, demand) for card in host.cards)
+        ways += math.comb(places, demand.count)
+    return ways
+
+
+def _places(card: Card, demand: Demand) -> int:
+    if card.model is None or not card.managed:
+        return len(card.slices)
+    fits = [p for p in card.model.profiles if p.usable_bytes >= demand.memory_bytes and not p.media]
+    return sum(len(p.starts) for p in fits if not demand.profiles or p.name in demand.profiles)
 
 
 def _same(demand: Demand, key: str) -> Demand:
