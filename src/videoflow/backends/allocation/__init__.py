@@ -46,6 +46,7 @@ from videoflow.backends.allocation._constants import (
     ReleaseStatus,
     Sharing,
 )
+from videoflow.backends.allocation._listing import LayoutEntry, ListsClaims
 from videoflow.backends.allocation._types import (
     ClaimObservation,
     Constraint,
@@ -105,6 +106,8 @@ __all__ = [
     "HostSharing",
     "Infeasible",
     "InventorySnapshot",
+    "LayoutEntry",
+    "ListsClaims",
     "PlanOutcome",
     "Provenance",
     "ReleaseObservation",
