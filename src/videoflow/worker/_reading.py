@@ -119,8 +119,8 @@ class Reading:
         if not isinstance(observed, Known):
             return a.Progress()
         status = observed.value
-        sealed = False
-        if status.aborted:
+        sealed = status.drained
+        if status.aborted and not sealed:
             channel = self._messaging.observe_channel(subscription.channel, deadline=deadline)
             sealed = isinstance(channel, Known) and channel.value.sealed
         return a.Progress(status.drained, status.finished, status.aborted, sealed)
