@@ -26,7 +26,16 @@ def build(folder: Path, *, missing_symbols: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         [
-            *("gcc", "-std=gnu11", "-O1", "-Wall", "-Wno-format-truncation", "-shared", "-fPIC"),
+            *(
+                "gcc",
+                "-std=gnu11",
+                "-O1",
+                "-Wall",
+                "-Wno-format-truncation",
+                "-Wno-unused-function",
+                "-shared",
+                "-fPIC",
+            ),
             f"-Wl,-soname,{_NAME}",
             *(["-DMISSING_SYMBOLS"] if missing_symbols else []),
             *("-o", str(folder / _NAME), str(_SOURCE)),
