@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tests.cli.helpers import another_process
-from videoflow.engines._process import is_alive, this_process
 from videoflow.engines.run_folder import (
     RunFolder,
     RunState,
@@ -22,6 +21,7 @@ from videoflow.engines.run_folder import (
 from videoflow.errors import OutputUnwritable, UsageError
 from videoflow.graph.report import RunReport, Verdict
 from videoflow.graph.spec import CodeKind, FlowSpec, NodeKind, NodeSpec, TraitsSpec
+from videoflow.processes import is_alive, this_process
 
 OLDER, NEWER = "01K1AAAAAAAAAAAAAAAAAAAAAA", "01K1BBBBBBBBBBBBBBBBBBBBBB"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from videoflow.engines._local_replica import Replica
-from videoflow.engines._process import is_halted
+from videoflow.processes import is_halted
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import msgspec
 
 from videoflow.backends.runtime import FirstFailure
 from videoflow.engines._local_worker import WorkerProcess
-from videoflow.engines._process import is_halted
 from videoflow.errors import NodeFailed
 from videoflow.planner.plan import TaskPlan
+from videoflow.processes import is_halted
 from videoflow.worker import NodeFigures
 from videoflow.worker.link import Broken
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from videoflow.engines._home import runs_folder
-from videoflow.engines._process import ProcessIdentity, is_alive, this_process
 from videoflow.errors import OutputUnwritable, UnobservableState
 from videoflow.graph.report import RunReport
 from videoflow.graph.spec import FlowSpec
 from videoflow.planner.plan import Plan
+from videoflow.processes import ProcessIdentity, is_alive, this_process
 
 
 class RunState(StrEnum):

@@ -1,7 +1,8 @@
 """Which process is meant, so that a recycled process number is not taken for the one that died.
 
-Used by the run folder to judge whether a supervisor lives. It refuses to guess: a process of another host,
-boot or process namespace is neither alive nor dead to us.
+Used by the run folder to judge whether a supervisor lives, and by the ledger of accelerators to judge whether
+a holder does. It refuses to guess: a process of another host, boot or process namespace is neither alive nor
+dead to us.
 """
 
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 _START_FIELD = 19  # of /proc/<pid>/stat, counted after the command's closing parenthesis
+_PARENT_FIELD = 1
 _ENDED_STATES = ("Z", "X")
 _HALTED_STATE = "T"
 
@@ -53,6 +55,21 @@ def is_halted(pid: int) -> bool:
     """Returns whether a process of ours was stopped by a signal, and waits to be continued."""
     fields = _fields_of(pid)
     return fields is not None and fields[0] == _HALTED_STATE
+
+
+def is_within(pid: int, ancestor: int) -> bool:
+    """Returns whether a process is another one, or was started by it, or by what it started.
+
+    A process whose parent has ended belongs to nobody any more.
+    """
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        fields = _fields_of(pid)
+        if fields is None:
+            return False
+        pid = int(fields[_PARENT_FIELD])
+    return False
 
 
 def _start_of(pid: int) -> str | None:
