@@ -134,11 +134,6 @@ def test_merges_are_flat_and_hold_no_live_edges() -> None:
         vf.merge()
 
 
-def test_control_is_refused_by_name() -> None:
-    with pytest.raises(vf.NotYet, match="control"):
-        Double()(Numbers()).control(Numbers())
-
-
 def test_a_function_makes_nodes_and_stays_a_function() -> None:
     camera = Numbers()
     wired = halve(camera, by=4, name="quarter")

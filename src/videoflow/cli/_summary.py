@@ -64,7 +64,7 @@ def _edges(report: RunReport) -> Table:
     made = Table(("edge", *_EDGE_COUNTS, "ledger"), numbers=_EDGE_COUNTS)
     for edge in report.edges:
         made.add(
-            (f"{edge.parent} → {edge.child}", "cyan"),
+            (f"{edge.parent} → {edge.reader}", "cyan"),
             str(edge.announced),
             str(edge.delivered),
             str(sum(edge.skipped.values())),

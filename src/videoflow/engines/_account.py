@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.engines._continuity import Records
 from videoflow.engines._ledger import InnerLedger, LedgerReader
-from videoflow.engines._provision import subscriptions_of
+from videoflow.engines._provision import markers_of, subscriptions_of
 from videoflow.graph.report import EdgeReport
 from videoflow.planner.plan import Plan
 from videoflow.worker.core import TaskProgram
@@ -35,7 +35,7 @@ def account_of_edges(
         now: Monotonic seconds.
     """
     subscriptions: dict[tuple[str, str, str], list[SubscriptionId]] = {}
-    for _, subscription, name in subscriptions_of(plan, run_id):
+    for _, subscription, name in (*subscriptions_of(plan, run_id), *markers_of(plan, run_id)):
         channel = subscription.channel
         subscriptions.setdefault((subscription.reader, channel.node, channel.port), []).append(name)
     reader = LedgerReader(

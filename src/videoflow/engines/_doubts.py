@@ -44,7 +44,7 @@ def compare_with_calls(
     """Notes a doubt on edges on which a node was called for another number of items than it was given."""
     for node in plan.spec.nodes:
         task = plan.task_of(node.name).name
-        given = [edge for edge in edges if edge.child == node.name]
+        given = [edge for edge in edges if edge.child == node.name and edge.replica is None]
         called = figures.get(task, {}).get(node.name)
         exact = not (restarts.get(task) or node.traits.flushes or node.traits.batches)
         if called is None or len(given) != 1 or not exact:

@@ -5,15 +5,23 @@ unknown, never closed. Edges are also compared with the next ones, through the n
 to judge: what is in doubt is noted, and `judge` is told how the run ended.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from videoflow.backends.coverage import Coverage, Fate, FateKind, IntervalSet, OriginRecord, without_elsewhere
+from videoflow.backends.coverage import (
+    Cause,
+    Coverage,
+    Fate,
+    FateKind,
+    IntervalSet,
+    OriginRecord,
+    without_elsewhere,
+)
 from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.backends.outcomes import Known
 from videoflow.engines._continuity import Records, first_hole, taken
 from videoflow.graph.report import EdgeReport
-from videoflow.planner.plan import EdgePlan, Plan, Transport
+from videoflow.planner.plan import ControlEdgePlan, EdgePlan, Plan, Transport
 from videoflow.worker.core.actions import InnerFate
 
 
@@ -65,7 +73,7 @@ def count(records: Sequence[OriginRecord]) -> _Counts:
     return counts
 
 
-def edge_report(edge: EdgePlan, announced: Records, settled: Records) -> EdgeReport:
+def edge_report(edge: EdgePlan | ControlEdgePlan, announced: Records, settled: Records) -> EdgeReport:
     """Returns the ledger of one edge from its two ends.
 
     What is announced and not settled is in flight; whether that may be is `judge`'s to say.
@@ -174,7 +182,22 @@ class LedgerReader:
             if report.closed and hole is not None:
                 report.detail = f"item {hole[1]} of {hole[0]} went into {edge.parent} and never came out"
             reports.append(report)
-        return reports
+        return [*reports, *self._markers()]
+
+    def _markers(self) -> Iterator[EdgeReport]:
+        """Yields the ledger of every edge of markers, one for each replica; nothing comes out of those.
+
+        What came too late, or to a replica that had ended, is dropped.
+        """
+        for edge in self.plan.controls:
+            for slot, subscription in enumerate(self.subscriptions[edge.reader, edge.parent, edge.port]):
+                announced = self.announced(subscription.channel)
+                report = edge_report(edge, announced, self.settled(subscription))
+                report.replica = slot
+                if report.closed and report.in_flight:
+                    report.dropped[Cause.ENDED.value] = report.in_flight
+                    report.in_flight, report.detail = 0, ""
+                yield report
 
     def _ends(self, edge: EdgePlan) -> tuple[Records, Records]:
         if edge.transport is Transport.FUSED:

@@ -31,10 +31,21 @@ def subscriptions_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, Subscripti
     ]
 
 
+def markers_of(plan: Plan, run_id: str) -> list[tuple[TaskPlan, SubscriptionPlan, SubscriptionId]]:
+    """Returns every subscription to markers of a plan, one for each replica that reads them."""
+    return [
+        (task, subscription, subscription_id(subscription, plan.spec.flow_id, run_id, slot))
+        for task in plan.tasks
+        for control in task.controls
+        for subscription in control.subscriptions
+        for slot in range(task.replicas)
+    ]
+
+
 def channel_specs(plan: Plan, run_id: str) -> list[ChannelSpec]:
     """Returns the channels of a plan in one run."""
     readers: dict[tuple[str, ChannelRef], list[SubscriptionId]] = {}
-    for _, subscription, name in subscriptions_of(plan, run_id):
+    for _, subscription, name in (*subscriptions_of(plan, run_id), *markers_of(plan, run_id)):
         readers.setdefault((subscription.reader, subscription.channel), []).append(name)
     return [_channel_spec(channel, plan, run_id, readers) for channel in plan.channels]
 
@@ -62,7 +73,7 @@ def subscription_specs(plan: Plan, run_id: str) -> list[SubscriptionSpec]:
     labels = OwnerLabels(plan.spec.flow_id, run_id)
     return [
         _subscription_spec(task, subscription, name, labels)
-        for task, subscription, name in subscriptions_of(plan, run_id)
+        for task, subscription, name in (*subscriptions_of(plan, run_id), *markers_of(plan, run_id))
     ]
 
 
@@ -70,7 +81,7 @@ def _subscription_spec(
     task: TaskPlan, plan: SubscriptionPlan, name: SubscriptionId, labels: OwnerLabels
 ) -> SubscriptionSpec:
     credit = Bounds(plan.credit_items, plan.credit_bytes)
-    sharing = task.replicas // task.partitions
+    sharing = 1 if plan.broadcast else task.replicas // task.partitions
     if plan.latest is None:
         return ReliableSubscriptionSpec(
             subscription=name, credit=credit, spread=plan.spread, replicas=sharing, labels=labels

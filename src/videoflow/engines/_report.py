@@ -175,13 +175,15 @@ def _plain_outcome(facts: RunFacts, node: NodeSpec, desired: Desired, failure: F
 
 def _gaps(facts: RunFacts, sources: Sequence[SourceReport]) -> list[GapReport]:
     gaps = [
-        GapReport(where=f"{edge.parent} -> {edge.child}", what=edge.detail, cause="the ledger does not close")
+        GapReport(
+            where=f"{edge.parent} -> {edge.reader}", what=edge.detail, cause="the ledger does not close"
+        )
         for edge in facts.edges
         if not edge.closed
     ]
     gaps += [
         GapReport(
-            where=f"{edge.parent} -> {edge.child}",
+            where=f"{edge.parent} -> {edge.reader}",
             what=f"{edge.in_flight} of {edge.announced} items were in flight",
             cause="the run was ended without draining",
         )

@@ -20,7 +20,7 @@ from videoflow.engines._local_run import LocalRun
 from videoflow.engines._local_supervisor import Common
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._outputs import claim_outputs, outputs_of
-from videoflow.engines._provision import channel_specs, subscription_specs, subscriptions_of
+from videoflow.engines._provision import channel_specs, markers_of, subscription_specs, subscriptions_of
 from videoflow.engines._report import iso_time
 from videoflow.engines.run_folder import RunFolder
 from videoflow.errors import EnvironmentFault, NotYet
@@ -136,7 +136,11 @@ def _shape(plan: Plan, task: TaskPlan, run_id: str) -> shm.TaskShape:
     return shm.TaskShape(
         name=task.name,
         replicas=task.replicas,
-        reads=tuple(name for reader, _, name in subscriptions_of(plan, run_id) if reader.name == task.name),
+        reads=tuple(
+            name
+            for reader, _, name in (*subscriptions_of(plan, run_id), *markers_of(plan, run_id))
+            if reader.name == task.name
+        ),
         writes=tuple[ChannelId, ...](channel_id(ref, flow_id, run_id) for ref in writes),
         slab_bytes=in_flight + task.step_bytes + largest if writes else 0,
         largest_bytes=largest,

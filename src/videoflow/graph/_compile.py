@@ -19,7 +19,16 @@ from videoflow.graph._requirements import Requirements, check_requirements, requ
 from videoflow.graph._resolve import options_of
 from videoflow.graph._traits import many_of, traits_of
 from videoflow.graph._wiring import Input, Port
-from videoflow.graph.spec import EdgeSpec, FlowSpec, LatestSpec, NodeKind, NodeSpec, PortRef, RequirementsSpec
+from videoflow.graph.spec import (
+    ControlSpec,
+    EdgeSpec,
+    FlowSpec,
+    LatestSpec,
+    NodeKind,
+    NodeSpec,
+    PortRef,
+    RequirementsSpec,
+)
 
 _NOTHING_ASKED = Requirements()
 
@@ -98,7 +107,8 @@ def compile_flow(
         problems += check_node(node, made)
         specs.append(made)
     edges = [edge for name, node in unique.items() for edge in _edges(name, node, keys)]
-    spec = FlowSpec(flow_id=flow_id, folder=folder, nodes=tuple(specs), edges=tuple(edges))
+    controls = tuple(control for name, node in unique.items() for control in _controls(name, node, keys))
+    spec = FlowSpec(flow_id=flow_id, folder=folder, nodes=tuple(specs), edges=tuple(edges), controls=controls)
     if not cycles:
         lineage = trace_lineage(spec)
         later_ports = {name: node.later_ports for name, node in unique.items()}
@@ -164,14 +174,21 @@ def _in_order(ends: Iterable[Node]) -> tuple[list[Node], list[list[Node]]]:
 
 
 def _parents(node: Node) -> list[Node]:
+    markers = node._videoflow_record.markers or ()
+    return [*_read_by(node), *(port.node for port in markers)]
+
+
+def _read_by(node: Node) -> list[Node]:
     return [port.node for each in node._videoflow_record.inputs or () for port in each.ports]
 
 
 def _cycle_problems(cycles: Iterable[Sequence[Node]], names: Mapping[int, str]) -> list[Problem]:
     problems = []
     for cycle in cycles:
-        shown = [names[id(node)] for node in cycle]
-        circle = " reads ".join([*shown, shown[0]])
+        shown, circle = [names[id(node)] for node in cycle], names[id(cycle[0])]
+        for node, parent in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+            reads = any(parent is one for one in _read_by(node))
+            circle += f" {'reads' if reads else 'takes markers of'} {names[id(parent)]}"
         problems.append(Problem(shown[0], f"a cycle: {circle}", "wire each node to nodes made before it"))
     return problems
 
@@ -211,6 +228,14 @@ def _edges(name: str, node: Node, keys: Mapping[int, str]) -> list[EdgeSpec]:
         )
         for number, each in enumerate(node._videoflow_record.inputs or ())
     ]
+
+
+def _controls(name: str, node: Node, keys: Mapping[int, str]) -> list[ControlSpec]:
+    markers = node._videoflow_record.markers
+    if markers is None:
+        return []
+    parents = tuple(PortRef(node=keys[id(port.node)], port=port.name) for port in markers)
+    return [ControlSpec(child=name, parents=parents)]
 
 
 def _latest(each: Input) -> LatestSpec | None:

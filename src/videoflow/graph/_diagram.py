@@ -16,7 +16,7 @@ _CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top"
 
 
 def mermaid(spec: FlowSpec) -> str:
-    """Returns the graph as a Mermaid flow chart; live edges are dotted."""
+    """Returns the graph as a Mermaid flow chart; live edges and those of markers are dotted."""
     number = {node.name: f"n{index}" for index, node in enumerate(spec.nodes)}
     lines = ["flowchart LR"]
     for node in spec.nodes:
@@ -28,6 +28,10 @@ def mermaid(spec: FlowSpec) -> str:
             arrow = "-.->" if edge.latest else "-->"
             label = "" if parent.port == _main_port(spec, parent.node) else f"|{parent.port}|"
             lines.append(f"  {number[parent.node]} {arrow}{label} {number[edge.child]}")
+    for control in spec.controls:
+        for parent in control.parents:
+            port = "" if parent.port == _main_port(spec, parent.node) else f"{parent.port}, "
+            lines.append(f"  {number[parent.node]} -.->|{port}markers| {number[control.child]}")
     return "\n".join(lines) + "\n"
 
 
@@ -40,7 +44,9 @@ def table(spec: FlowSpec) -> str:
 
 
 def _row(spec: FlowSpec, node: NodeSpec) -> str:
+    markers = spec.control(node.name)
     reads = ", ".join(_reading(edge) for edge in spec.inputs(node.name))
+    reads += f", {markers.name} (markers)" if markers is not None else ""
     options = [f"replicas={node.options.replicas}"] if node.options.replicas > 1 else []
     options += [f"fuse={node.options.fuse}"] if node.options.fuse else []
     texts = (node.name, f"{node.qualname} ({node.kind})", reads, ", ".join(options))

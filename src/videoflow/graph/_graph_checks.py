@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from videoflow.errors import Problem
 from videoflow.graph._node_checks import later
 from videoflow.graph._options import nearest
-from videoflow.graph.spec import CodeKind, EdgeSpec, FlowSpec, NodeKind, NodeSpec, OptionsSpec, PortRef
+from videoflow.graph.spec import (
+    CodeKind,
+    ControlSpec,
+    EdgeSpec,
+    FlowSpec,
+    NodeKind,
+    NodeSpec,
+    OptionsSpec,
+    PortRef,
+)
 
 Scope = tuple[str, ...]
 
@@ -68,8 +77,12 @@ def check_graph(
     nodes, inputs = {node.name: node for node in spec.nodes}, _inputs(spec)
     for edge in spec.edges:
         for ref in edge.parents:
-            yield from _check_port(nodes, ref, edge, later_ports.get(ref.node, ()))
+            yield from _check_port(nodes, ref, edge.child, later_ports.get(ref.node, ()))
         yield from _check_merge(nodes, edge, lineage)
+    for control in spec.controls:
+        for ref in control.parents:
+            yield from _check_port(nodes, ref, control.child, later_ports.get(ref.node, ()))
+        yield from check_markers(spec, control)
     for node in spec.nodes:
         if len(inputs[node.name]) > 1:
             yield from check_join(node, inputs[node.name], nodes, lineage)
@@ -90,15 +103,31 @@ def _port_scope(nodes: Mapping[str, NodeSpec], lineage: Lineage, ref: PortRef) -
 
 
 def _check_port(
-    nodes: Mapping[str, NodeSpec], ref: PortRef, edge: EdgeSpec, later_ports: tuple[str, ...]
+    nodes: Mapping[str, NodeSpec], ref: PortRef, child: str, later_ports: tuple[str, ...]
 ) -> Iterator[Problem]:
     ports = nodes[ref.node].ports
     if ref.port in ports:
         return
     if ref.port in later_ports:
-        yield later(edge.child, f"the port {ref.node}.{ref.port}", f"read {ref.node} itself")
+        yield later(child, f"the port {ref.node}.{ref.port}", f"read {ref.node} itself")
     else:
-        yield Problem(edge.child, f"{ref.node} has no port {ref.port!r}", nearest(ref.port, ports))
+        yield Problem(child, f"{ref.node} has no port {ref.port!r}", nearest(ref.port, ports))
+
+
+def check_markers(spec: FlowSpec, control: ControlSpec) -> Iterator[Problem]:
+    """Yields why a node cannot have its markers."""
+    node = spec.node(control.child)
+    if len(set(control.parents)) < len(control.parents):
+        yield Problem(node.name, f"its markers {control.name} name a port twice", "name it once")
+    label = node.options.fuse
+    inside = {ref.node for ref in control.parents if label and spec.node(ref.node).options.fuse == label}
+    if inside:
+        yield Problem(
+            node.name,
+            f"its markers come from {_listed(inside)}, and both carry the label {label!r}: "
+            "markers go from one task to another",
+            "take the label off one of them",
+        )
 
 
 def _check_merge(nodes: Mapping[str, NodeSpec], edge: EdgeSpec, lineage: Lineage) -> Iterator[Problem]:

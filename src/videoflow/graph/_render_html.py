@@ -76,7 +76,7 @@ def _failure(report: "RunReport") -> str:
 def _edge(edge: "EdgeReport") -> tuple[object, ...]:
     ledger = {True: "closes", False: "does not close", None: "unknown"}[edge.closed]
     return (
-        f"{edge.parent} → {edge.child}",
+        f"{edge.parent} → {edge.reader}",
         edge.announced,
         edge.delivered,
         sum(edge.skipped.values()),

@@ -104,7 +104,7 @@ def requirements_spec(stated: Requirements) -> RequirementsSpec:
 def check_requirements(stated: Requirements, spec: FlowSpec) -> Iterator[Problem]:
     """Yields what is wrong with requirements by themselves, and channels that the flow does not have."""
     yield from _check_fields(spec.flow_id, stated)
-    read = {str(parent) for edge in spec.edges for parent in edge.parents}
+    read = {str(port) for port in spec.ports_read()}
     for each in stated.channels:
         if each.channel not in read:
             yield Problem(

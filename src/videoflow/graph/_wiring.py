@@ -5,9 +5,9 @@ port, and a node that is wired twice; everything about the graph as a whole is t
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, Union
+from typing import TYPE_CHECKING, Union
 
-from videoflow.errors import NotYet, UsageError
+from videoflow.errors import UsageError
 from videoflow.graph._types import Value
 
 if TYPE_CHECKING:
@@ -154,10 +154,16 @@ def merge(*parents: Source) -> Merged:
     return Merged(tuple(ports))
 
 
-def refuse_control(node: "Node") -> NoReturn:
-    """Raises: control markers are not built yet."""
-    raise NotYet(
-        f"{node!r}: .control(...) is not built yet",
-        cause="control markers belong to a later issue",
-        remedy="leave the call out",
-    )
+def as_markers(source: Value) -> tuple[Port, ...]:
+    """Returns the ports whose items are markers.
+
+    Raises:
+        UsageError: It is no node or port, or a live edge.
+    """
+    if isinstance(source, Latest):
+        raise UsageError(
+            "markers cannot be a live edge",
+            cause="they never slow their writer, and the oldest are dropped where too many wait",
+            remedy="write .control(markers), without .latest(...)",
+        )
+    return as_merged(source).ports

@@ -50,7 +50,8 @@ class EdgeReport(msgspec.Struct, kw_only=True):
     """The ledger of one edge: announced = the sum of the rest, or the ledger does not close.
 
     Counts are of statements: ordinals, or traces below a fan-out. Items in flight at the end close only
-    where the run was ended without draining. `closed` is None where an end could not be read.
+    where the run was ended without draining. `closed` is None where an end could not be read. `replica` is
+    set for markers, of which each replica of the child has all.
     """
 
     parent: str
@@ -65,6 +66,14 @@ class EdgeReport(msgspec.Struct, kw_only=True):
     closed: bool | None = True
     transport: str = ""
     detail: str = ""
+    replica: int | None = None
+
+    @property
+    def reader(self) -> str:
+        """The child in words, and whether it is given markers."""
+        if self.replica is None:
+            return self.child
+        return f"{self.child} (markers)" if self.replica == 0 else f"{self.child} (markers, {self.replica})"
 
 
 class NodeReport(msgspec.Struct, kw_only=True):

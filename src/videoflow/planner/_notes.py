@@ -17,6 +17,12 @@ def identity_exceptions(wiring: Wiring) -> tuple[str, ...]:
         live = [edge.name for edge in wiring.spec.inputs(node.name) if edge.latest is not None]
         if live:
             found.append(f"{node.name}: {list_text(live)} comes live, so timing decides what is dropped")
+        markers = wiring.spec.control(node.name)
+        if markers is not None:
+            found.append(
+                f"{node.name}: timing decides between which inputs the markers of {markers.name} come, and "
+                "which are dropped where too many wait"
+            )
         if not node.options.deterministic:
             found.append(f"{node.name}: deterministic=False, it may answer the same input differently")
         if node.options.batch is not None and not node.traits.batch_invariant:

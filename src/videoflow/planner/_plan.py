@@ -8,6 +8,7 @@ from videoflow.planner._admitted import CompositionPlan
 from videoflow.planner._composition import plan_composition
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fitting import Fit, fit
+from videoflow.planner._markers import marker_subscription
 from videoflow.planner._notes import identity_exceptions, notes
 from videoflow.planner._ports import size_reason
 from videoflow.planner._requiring import execution_on, requirements_of
@@ -17,6 +18,8 @@ from videoflow.planner._words import count_text, size_text
 from videoflow.planner.plan import (
     ChannelPlan,
     ChannelRef,
+    ControlEdgePlan,
+    ControlPlan,
     EdgePlan,
     InputMode,
     InputPlan,
@@ -64,6 +67,7 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
         outside_identity=identity_exceptions(wiring),
         notes=(*notes(wiring, facts, fitted), *admitted.notes),
         admitted=admitted,
+        controls=_control_edges(wiring, transport),
     )
 
 
@@ -131,6 +135,24 @@ def _task_plan(wiring: Wiring, facts: PlanFacts, fitted: Fit, task: Task) -> Tas
         step_bytes=fitted.sizing.reserves[task.name] // task.replicas,
         batch_items=task.batch,
         publish_window=facts.defaults.publish_window,
+        controls=_controls(wiring, fitted, task),
+    )
+
+
+def _controls(wiring: Wiring, fitted: Fit, task: Task) -> tuple[ControlPlan, ...]:
+    sizing, mine = fitted.sizing, [reading for reading in wiring.markers if reading.task is task]
+    return tuple(
+        ControlPlan(
+            node=control.child,
+            name=control.name,
+            subscriptions=tuple(
+                marker_subscription(r, sizing.port(r.channel), sizing.markers[r.channel])
+                for r in mine
+                if r.control is control
+            ),
+        )
+        for control in wiring.spec.controls
+        if any(reading.control is control for reading in mine)
     )
 
 
@@ -183,9 +205,10 @@ def _channel_plan(
 ) -> ChannelPlan:
     task, room, sizing = wiring.writers[channel], fitted.rooms[channel], fitted.sizing
     port, readings = sizing.port(channel), wiring.readers(channel)
+    markers = [reading.reader for reading in wiring.markers_on(channel)]
     floor = sizing.floors[channel]
-    reader = max(readings, key=lambda r: sizing.need(r).room(port.burst))
-    reasons = [f"at least {count_text(floor, 'item')} for {reader.reader}"]
+    readers = sorted(readings, key=lambda r: -sizing.need(r).room(port.burst))
+    reasons = [f"at least {count_text(floor, 'item')} for {[*(r.reader for r in readers), *markers][0]}"]
     if port.burst > 1:
         reasons.append(f"one input of {task.name} makes up to {port.burst} at once")
     if sizing.beside(channel):
@@ -208,8 +231,23 @@ def _channel_plan(
         bound_bytes=room.size_bytes,
         item_bytes=port.item_bytes,
         transport=transport,
-        readers=tuple(reading.reader for reading in readings),
+        readers=(*(reading.reader for reading in readings), *markers),
         why="; ".join(reasons),
+    )
+
+
+def _control_edges(wiring: Wiring, transport: Transport) -> tuple[ControlEdgePlan, ...]:
+    return tuple(
+        ControlEdgePlan(
+            parent=reading.parent.node,
+            port=reading.parent.port,
+            child=reading.control.child,
+            replicas=reading.task.replicas,
+            transport=transport,
+            reader=reading.reader,
+            why="markers, to every replica, beside its inputs",
+        )
+        for reading in wiring.markers
     )
 
 

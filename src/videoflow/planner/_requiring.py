@@ -77,7 +77,7 @@ def execution_on(facts: PlanFacts) -> ExecutionCapabilities:
 
 
 def _check_names(spec: FlowSpec, stated: RequirementsSpec) -> None:
-    read = {str(parent) for edge in spec.edges for parent in edge.parents}
+    read = {str(port) for port in spec.ports_read()}
     problems = [
         Problem(
             spec.flow_id,
@@ -103,7 +103,8 @@ def _channel(
         profile=profile,
         partitions=channel.partitions,
         key=channel.key,
-        subscriptions=len(readings) * channel.partitions,
+        subscriptions=len(readings) * channel.partitions
+        + sum(reading.task.replicas for reading in wiring.markers_on(channel)),
         bounds=None if room is None else Bounds(room.items, room.size_bytes),
         item_bytes=ports[port].item_bytes,
         tolerated_failures=stated.tolerated_failures,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from videoflow.graph.spec import PortRef
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._interleaving import Interleaving, Needs, interleave
+from videoflow.planner._markers import MarkerRoom, marker_room
 from videoflow.planner._needs import Need, ReadingKey
 from videoflow.planner._ports import Port, describe_ports, output_scope
 from videoflow.planner._spreads import Spreads
@@ -30,12 +31,14 @@ class Sizing:
         interleaving: What each subscription must hold, and the bounds that this depends on.
         floors: Channel → least bound in items.
         reserves: Task → bytes of its largest step, all replicas together.
+        markers: Channel with markers → how many of them there is room for.
     """
 
     ports: Mapping[PortRef, Port]
     interleaving: Interleaving
     floors: Mapping[ChannelRef, int]
     reserves: Mapping[str, int]
+    markers: Mapping[ChannelRef, MarkerRoom]
 
     def port(self, channel: ChannelRef) -> Port:
         """Returns what is known of the port that a channel carries."""
@@ -52,7 +55,7 @@ class Sizing:
     def beside(self, channel: ChannelRef) -> int:
         """Returns the room that a channel has beyond what one reader may lease."""
         needs = self.interleaving.needs
-        return max(need.siblings for (read, _), need in needs.items() if read == channel)
+        return max((need.siblings for (read, _), need in needs.items() if read == channel), default=0)
 
     @property
     def least_bytes(self) -> int:
@@ -84,6 +87,10 @@ class _Sizer:
         self.turns: dict[ChannelRef, Turns] = {}
         self.needs: dict[ReadingKey, Need] = {}
         self.apart_items = 1 + int(scale * (facts.defaults.interleave_items - 1))
+        self.markers = {
+            reading.channel: marker_room(self._port(reading.channel), facts.defaults, scale)
+            for reading in wiring.markers
+        }
 
     def run(self) -> Sizing:
         for task in self.wiring.tasks:
@@ -98,7 +105,7 @@ class _Sizer:
         found = interleave(self.wiring, self.turns, self.needs, self._floor, self.apart_items)
         floors = {channel: self._floor(channel, found.needs) for channel in self.wiring.writers}
         reserves = {task.name: task.replicas * self._step_bytes(task) for task in self.wiring.tasks}
-        return Sizing(self.ports, found, floors, reserves)
+        return Sizing(self.ports, found, floors, reserves, self.markers)
 
     def _step_bytes(self, task: Task) -> int:
         """Returns the bytes of all outputs of one input; the payload of two layouts is written once."""
@@ -158,7 +165,15 @@ class _Sizer:
         for reading in self.wiring.readers(channel):
             need = needs[channel, reading.reader]
             floor = max(floor, need.room(burst) + self._waiting(reading))
-        return floor
+        return floor + self._marked(channel)
+
+    def _marked(self, channel: ChannelRef) -> int:
+        """Returns how many markers a channel keeps: the newest, and those that each replica has taken."""
+        room = self.markers.get(channel)
+        if room is None:
+            return 0
+        replicas = sum(reading.task.replicas for reading in self.wiring.markers_on(channel))
+        return room.waiting + replicas * room.leased
 
     def _waiting(self, reading: Reading) -> int:
         """Returns how many items a live edge keeps beside those that are leased."""

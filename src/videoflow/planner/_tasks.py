@@ -4,7 +4,7 @@ It judges the conditions of fusing and of replicas again, since a spec may come 
 all problems of a flow at once. Used first by `plan_flow`. It refuses what cannot be fused or cannot compete.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from videoflow.errors import FlowInvalid, Problem
@@ -83,6 +83,7 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
         NotYet: Something that the design names and that is not built yet.
     """
     problems = [problem for node in spec.nodes for problem in _node_problems(spec, node)]
+    problems += _marker_problems(spec)
     groups: list[tuple[NodeSpec, ...]] = []
     for label, members in _groups(spec, facts.fuse):
         found, entry = _entry(spec, label, members)
@@ -170,6 +171,23 @@ def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
         if len(set(edge.parents)) != len(edge.parents)
     ]
     return problems
+
+
+def _marker_problems(spec: FlowSpec) -> Iterator[Problem]:
+    """Yields why nodes of a document cannot have their markers."""
+    for control in spec.controls:
+        node = spec.node(control.child)
+        if node.kind is NodeKind.PRODUCER:
+            yield Problem(node.name, "a source takes no markers", "give them to a node that reads it")
+        elif not node.traits.controlled:
+            yield Problem(
+                node.name, "it is given markers and has no on_control", "write on_control(self, marker)"
+            )
+        label = node.options.fuse
+        inside = [r.node for r in control.parents if label and spec.node(r.node).options.fuse == label]
+        if inside:
+            cause = f"its markers come from {list_text(inside)}, in the same fused task {label!r}"
+            yield Problem(node.name, cause, "take the label off one of them")
 
 
 def _keeps_state(node: NodeSpec) -> bool:

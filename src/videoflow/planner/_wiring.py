@@ -7,7 +7,7 @@ judged the edges.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from videoflow.graph.spec import EdgeSpec, FlowSpec, PortRef
+from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, PortRef
 from videoflow.planner._tasks import Task
 from videoflow.planner.plan import ChannelRef
 
@@ -28,6 +28,21 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class MarkerReading:
+    """The markers of a node on one channel: a subscription for each replica of its task."""
+
+    task: Task
+    control: ControlSpec
+    parent: PortRef
+    channel: ChannelRef
+
+    @property
+    def reader(self) -> str:
+        """The name of its subscriptions, `<task>/<node>.markers`."""
+        return f"{self.task.name}/{self.control.child}.markers"
+
+
+@dataclass(frozen=True)
 class Wiring:
     """A flow cut into tasks and channels.
 
@@ -35,13 +50,15 @@ class Wiring:
         spec: The flow.
         tasks: In topological order.
         writers: Channel → the task that writes it, by writer in the order of `tasks`.
-        readings: Every subscription.
+        readings: Every subscription to inputs.
+        markers: Every subscription to markers.
     """
 
     spec: FlowSpec
     tasks: tuple[Task, ...]
     writers: Mapping[ChannelRef, Task]
     readings: tuple[Reading, ...]
+    markers: tuple[MarkerReading, ...] = ()
 
     def task_of(self, node: str) -> Task:
         """Returns the task that runs a node."""
@@ -54,6 +71,10 @@ class Wiring:
     def readers(self, channel: ChannelRef) -> tuple[Reading, ...]:
         """Returns the subscriptions on a channel."""
         return tuple(reading for reading in self.readings if reading.channel == channel)
+
+    def markers_on(self, channel: ChannelRef) -> tuple[MarkerReading, ...]:
+        """Returns the subscriptions to markers on a channel."""
+        return tuple(reading for reading in self.markers if reading.channel == channel)
 
     def written_by(self, task: Task) -> tuple[ChannelRef, ...]:
         """Returns the channels that a task writes."""
@@ -79,7 +100,15 @@ def wire(spec: FlowSpec, tasks: tuple[Task, ...]) -> Wiring:
         for edge in spec.inputs(task.name)
         for parent in edge.parents
     )
-    read = sorted({reading.channel for reading in readings}, key=_by_layout)
+    markers = tuple(
+        MarkerReading(task, control, parent, _marker_channel(parent))
+        for task in tasks
+        for node in task.nodes
+        if (control := spec.control(node.name)) is not None
+        for parent in control.parents
+    )
+    channels = {reading.channel for reading in readings} | {reading.channel for reading in markers}
+    read = sorted(channels, key=_by_layout)
     writers = {
         channel: task
         for task in tasks
@@ -88,7 +117,11 @@ def wire(spec: FlowSpec, tasks: tuple[Task, ...]) -> Wiring:
         for channel in read
         if (channel.node, channel.port) == (node.name, port)
     }
-    return Wiring(spec, tasks, writers, readings)
+    return Wiring(spec, tasks, writers, readings, markers)
+
+
+def _marker_channel(parent: PortRef) -> ChannelRef:
+    return ChannelRef(node=parent.node, port=parent.port, reliability="live")
 
 
 def _by_layout(channel: ChannelRef) -> tuple[bool, str, int]:

@@ -43,6 +43,7 @@ _WORDS = {
     "hold": "how many items an ordered reader must be able to keep until the one whose turn it is comes",
     "stateless": "publish the results, then settle the input; a repetition is recognised",
     "outbox": "commit state, positions and results together, then publish; nothing is out before it is safe",
+    "markers": "items that go to on_control of every replica of a node; no input waits for them",
     "live": "when the reader is behind, the oldest item of the same key is dropped, and counted",
 }
 
@@ -133,7 +134,22 @@ def _edges(plan: Plan) -> Section:
         why = [sentence for sentence in (edge.why, subscription.why if subscription else "") if sentence]
         rows.append(Row(_edge_cells(edge, subscription), tuple(why)))
     columns = ("edge", "carried by", "credit", "spread", "hold", "live")
+    rows += list(_control_rows(plan))
     return Section("Edges", (), columns, tuple(rows), ("credit", "spread", "hold"))
+
+
+def _control_rows(plan: Plan) -> Iterator[Row]:
+    planned = {
+        (s.reader, s.channel.node, s.channel.port): s
+        for task in plan.tasks
+        for control in task.controls
+        for s in control.subscriptions
+    }
+    for edge in plan.controls:
+        found = planned[edge.reader, edge.parent, edge.port]
+        credit = f"{found.credit_items} / {size_text(found.credit_bytes)}"
+        shown = f"{_port(edge.parent, edge.port)} → {edge.child} (markers)"
+        yield Row((shown, _CARRIED[edge.transport], credit, "", "", _live(found)), (edge.why, found.why))
 
 
 def _edge_cells(edge: EdgePlan, subscription: SubscriptionPlan | None) -> tuple[str, ...]:
@@ -214,6 +230,7 @@ def _words(plan: Plan) -> Section:
         "stateless": any(task.order is CommitOrder.STATELESS for task in plan.tasks),
         "outbox": any(task.order is CommitOrder.OUTBOX for task in plan.tasks),
         "live": any(s.latest is not None for s in subscriptions),
+        "markers": bool(plan.controls),
         "channel": bool(plan.channels),
         "bound": bool(plan.channels),
         "credit": bool(plan.channels),
@@ -249,6 +266,10 @@ def explain_mermaid(plan: Plan) -> str:
         words += [] if edge.transport is Transport.FUSED else [_CARRIED[edge.transport]]
         label = f'|"{", ".join(words)}"|' if words else ""
         lines.append(f"  {ids[edge.parent]} {arrow}{label} {ids[edge.child]}")
+    for control in plan.controls:
+        words = [control.port] if control.port != "out" else []
+        label = ", ".join([*words, "markers", _CARRIED[control.transport]])
+        lines.append(f'  {ids[control.parent]} -.->|"{label}"| {ids[control.child]}')
     return "\n".join(lines) + "\n"
 
 

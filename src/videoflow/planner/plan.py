@@ -75,6 +75,7 @@ class SubscriptionPlan(msgspec.Struct, frozen=True, kw_only=True):
         hold_items: What an ordered reader or join must be able to hold (rule 4); 0 where it holds nothing.
         latest: Set for a live edge.
         scope: Number of fan-outs on its traces.
+        broadcast: Every replica of the task has one of its own: it carries markers.
         why: How the figures came about, in words.
     """
 
@@ -87,7 +88,16 @@ class SubscriptionPlan(msgspec.Struct, frozen=True, kw_only=True):
     hold_items: int = 0
     latest: LatestSpec | None = None
     scope: int = 0
+    broadcast: bool = False
     why: str = ""
+
+
+class ControlPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The markers of one node of a task: one subscription, or several for `merge`."""
+
+    node: str
+    name: str
+    subscriptions: tuple[SubscriptionPlan, ...]
 
 
 class InputPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +135,7 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
         batch_items: Inputs that one replica may have in work at once.
         publish_window: Publications that one replica may have in flight; it sends in order, and nothing
             after one that was refused.
+        controls: The markers of its nodes.
     """
 
     name: str
@@ -141,6 +152,7 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     step_bytes: int = 0
     batch_items: int = 1
     publish_window: int = 1
+    controls: tuple[ControlPlan, ...] = ()
 
     @property
     def answers_once(self) -> bool:
@@ -191,6 +203,18 @@ class EdgePlan(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
+class ControlEdgePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """An edge of markers as the user drew it, and how it is carried to each replica of the child's task."""
+
+    parent: str
+    port: str
+    child: str
+    replicas: int
+    transport: Transport
+    reader: str
+    why: str = ""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A flow, planned for one engine.
 
@@ -199,12 +223,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         spec: The flow.
         tasks: In topological order.
         channels: By writer in the order of `tasks`.
-        edges: Every edge of the flow.
+        edges: Every edge of the flow that carries inputs.
         memory_bytes: What the buffers need at most.
         memory_budget_bytes: What they may use.
         outside_identity: What makes results differ between runs (rule 18), in words.
         notes: Other things worth knowing, such as at-least-once sinks.
         admitted: What the backends guarantee, and what each guarantee rests on.
+        controls: Every edge of markers.
         schema: Version of this document.
     """
 
@@ -218,6 +243,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     outside_identity: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     admitted: CompositionPlan = CompositionPlan()
+    controls: tuple[ControlEdgePlan, ...] = ()
     schema: int = PLAN_SCHEMA
 
     def task(self, name: str) -> TaskPlan:

@@ -14,8 +14,13 @@ def channel_id(ref: ChannelRef, flow_id: str, run_id: str) -> ChannelId:
 
 
 def subscription_id(plan: SubscriptionPlan, flow_id: str, run_id: str, slot: int) -> SubscriptionId:
-    """Returns the subscription of a replica that a plan names in one run: the partition of its slot."""
+    """Returns the subscription of a replica that a plan names in one run.
+
+    That is the partition of its slot, of markers its own, and of competing replicas the one that they share.
+    """
     kind = SubscriptionKind.EXCLUSIVE if plan.exclusive else SubscriptionKind.COMPETING
     channel = channel_id(plan.channel, flow_id, run_id)
+    if plan.broadcast:
+        return SubscriptionId(channel, plan.reader, kind, None, slot)
     partition = slot if plan.channel.partitions > 1 else 0
     return SubscriptionId(channel, plan.reader, kind, partition if plan.exclusive else None)

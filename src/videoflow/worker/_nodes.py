@@ -147,15 +147,21 @@ class TaskNodes:
     def call(self, name: str, element: Element, attempt: int) -> Returned | Failure:
         """Calls a node once for one input."""
         running = self._running[name]
-        context = running.context
-        context.time_seconds = element.event_time
-        context.source = element.source
-        context.ordinal = element.origin.ordinal
-        context.attempt = attempt
-        context.missing = element.missing
+        context = _told(running.context, element, attempt)
         if running.program.spec.kind is NodeKind.CONSUMER:
             return self._returned(running, lambda: self._consumed(running, element))
         return self._returned(running, lambda: running.invoker.call(element.values, context))
+
+    def control(self, name: str, element: Element, attempt: int) -> Returned | Failure:
+        """Gives a node a marker once; it counts as no item of the node."""
+        running = self._running[name]
+        context = _told(running.context, element, attempt)
+        answer, seconds = self._timed(running, lambda: running.invoker.on_control(element.values[0], context))
+        if isinstance(answer, Failure):
+            return answer
+        with self.figures.lock:
+            self.figures.nodes[name].seconds += seconds
+        return Returned((), seconds)
 
     def _consumed(self, running: Running, element: Element) -> Sequence[Out]:
         running.invoker.consume(element.values, running.context)

@@ -4,10 +4,11 @@ Used by the shell. It refuses to begin where the position of an owned subscripti
 merely not known yet reads as no progress.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from videoflow import faults
-from videoflow.backends.messaging import Acquired, SubscriptionId, SubscriptionKind
+from videoflow.backends.messaging import Acquired, Delivery, SubscriptionId, SubscriptionKind
 from videoflow.backends.outcomes import Known
 from videoflow.errors import UnobservableState
 from videoflow.worker._control import RunControl
@@ -43,6 +44,10 @@ class Reading:
             subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
             for _, plan in job.program.subscriptions
         )
+        self._markers = tuple(
+            subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
+            for _, plan in job.program.controls
+        )
         self._reported: list[a.Progress] | None = None
         self._control_seen = -1
         self._news = control.watch(lambda: self._control_seen)
@@ -76,12 +81,16 @@ class Reading:
                 self._messaging.receive(subscription, deadline=0.0, max_items=action.max_items, after=after)
                 for subscription, after in zip(self._subscriptions, action.after, strict=True)
             ]
+            markers = self.markers()
             failed = self._control.failed_task
             if any(deliveries):
                 self._figures.steps += 1
                 faults.reach("receive.after")
-                return a.Pulled(deliveries, self._reported or self._nothing_known(), failed)
+                return a.Pulled(deliveries, self._reported or self._nothing_known(), failed, markers)
             progress = [self._progress(subscription) for subscription in self._subscriptions]
+            if any(markers):
+                self._reported = None
+                return a.Pulled(deliveries, progress, failed, markers)
             news = progress != self._reported or self._control.version != self._control_seen
             if not action.wait:
                 self._reported = None
@@ -90,6 +99,14 @@ class Reading:
                 self._reported, self._control_seen = progress, self._control.version
                 return a.Pulled(deliveries, progress, failed)
             self._wait_for_input()
+
+    def markers(self) -> list[Sequence[Delivery]]:
+        """Receives the markers that have come."""
+        found = [self._messaging.receive(subscription, deadline=0.0) for subscription in self._markers]
+        if any(found):
+            self._figures.steps += 1
+            faults.reach("receive.after")
+        return found
 
     def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:
         """Decodes the members of a group."""
@@ -103,7 +120,9 @@ class Reading:
         return tuple(values)
 
     def _wait_for_input(self) -> None:
-        waitables = [self._messaging.waitable(s) for s in self._subscriptions]
+        for subscription in self._markers:  # how far they are is no news: nothing waits for their end
+            self._progress(subscription)
+        waitables = [self._messaging.waitable(s) for s in (*self._subscriptions, *self._markers)]
         self._figures.waiting = True
         self._backends.clock.wait([*waitables, self._news], self._backends.deadline(_WAIT_SECONDS))
         self._figures.waiting = False

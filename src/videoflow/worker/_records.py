@@ -25,7 +25,8 @@ def dead_letter(program: TaskProgram, action: PutAside, wall_seconds: float) -> 
     members: dict[str, bytes] = {}
     omitted: dict[str, int] = {}
     budget = MEMBER_BUDGET_BYTES
-    for name, value in zip(node.input_names, element.values, strict=False):
+    names = (element.marker,) if element.marker else node.input_names
+    for name, value in zip(names, element.values, strict=False):
         size = size_bytes(value)
         if size > budget:
             omitted[name] = size

@@ -54,8 +54,10 @@ class Shell:
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._perform: dict[type, Callable[[Any], Any]] = {
             a.Pull: self._reading.pull,
+            a.PullMarkers: lambda _: self._reading.markers(),
             a.Load: self._reading.load,
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
+            a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
             a.Flush: lambda action: self._nodes.flush(action.node),
             a.Checkpoint: lambda action: self._nodes.checkpoint(action.node, final=action.final),
             a.NextItem: self._next_item,

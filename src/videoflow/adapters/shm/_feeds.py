@@ -51,6 +51,9 @@ class Owner(Protocol):
     def done(self, sequence: int, bit: int) -> None:
         """A subscription has settled a record."""
 
+    def note_drops(self) -> None:
+        """Tells the ledger what was evicted."""
+
 
 class Feed:
     """An exclusive, reliable subscription: its reader walks the ring up to the head that it is told."""
@@ -118,6 +121,16 @@ class Feed:
 
     def evict(self, sequence: int) -> None:
         """Makes a tombstone of a record that may become one."""
+
+    def may_forget(self, sequence: int) -> bool:
+        """Returns whether a record may be dropped, and its place with it: a broadcast that nobody has."""
+        return False
+
+    def forget(self, sequence: int) -> None:
+        """Drops a record that may be forgotten."""
+
+    def retire(self) -> None:
+        """Its reader has ended for good, having settled all that it must."""
 
     def settled_by(self, replica: int, sequence: int) -> bool:
         """Returns whether a reader's own cell says that it settled a record."""

@@ -109,7 +109,7 @@ class SubscriptionPlace(msgspec.Struct, frozen=True, array_like=True):
         stamps: Per writer slot: words, one per record: the number of its dispatch; 0 where not needed.
         cells: Per reader replica and writer slot: words, one per record: how far it is.
         epochs: Per reader replica: word with the epoch of ownership.
-        first: The first replica that reads it; the only one where its input is partitioned.
+        first: The first replica that reads it; the only one where its input is partitioned, or a broadcast.
     """
 
     reliable: ReliableSubscriptionSpec | None
@@ -123,6 +123,11 @@ class SubscriptionPlace(msgspec.Struct, frozen=True, array_like=True):
     cells: tuple[tuple[int, ...], ...]
     epochs: tuple[int, ...]
     first: int = 0
+
+    @property
+    def broadcast(self) -> bool:
+        """Whether it is for one replica alone, which is handed nothing but items."""
+        return self.spec.subscription.slot is not None
 
     @property
     def gated(self) -> bool:
@@ -241,7 +246,9 @@ def plan_layout(
         number, reader = numbers[_part(sub.subscription)], readers[sub.subscription]
         channel = number, channel_places[number]
         first, count = 0, tasks[reader].replicas
-        if sub.subscription.channel.layout.partitions > 1:
+        if sub.subscription.slot is not None:
+            first, count = sub.subscription.slot, 1
+        elif sub.subscription.channel.layout.partitions > 1:
             first, count = sub.subscription.partition or 0, 1
         subscription_places.append(_subscription(space, sub, channel, reader, (first, count)))
     return Layout(

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from videoflow.adapters.shm._choosing import feed_of
 from videoflow.adapters.shm._feeds import Feed, Record
-from videoflow.adapters.shm._gated import GatedFeed
-from videoflow.adapters.shm._given import GivenFeed
 from videoflow.adapters.shm._layout import Layout
 from videoflow.adapters.shm._ledger import DELIVERED, Rows, close
 from videoflow.adapters.shm._links import Hub, Op, Peer
@@ -20,7 +19,6 @@ from videoflow.backends.messaging import (
     ChannelId,
     Envelope,
     Kind,
-    LiveSubscriptionSpec,
     announced_fate,
 )
 from videoflow.backends.outcomes import (
@@ -74,7 +72,7 @@ class Outlet:
         self.queue: deque[Statement] = deque()
         self.feeds: list[Feed] = []
         for bit, subscription in enumerate(self.place.subscriptions):
-            self.feeds.append(_feed(self, subscription, layout, 1 << bit))
+            self.feeds.append(feed_of(self, subscription, layout, 1 << bit))
         self._everybody = (1 << len(self.feeds)) - 1
         self._reliable = sum(feed.bit for feed in self.feeds if not isinstance(feed, LiveFeed))
         self.dropped = Rows()
@@ -238,7 +236,20 @@ class Outlet:
         full = self._items + data > bounds.items or self._bytes + size > bounds.size_bytes
         if data and self._items and full:
             return False
-        return self.ring.fits(length, count, reserve=data > 0)
+        while not self.ring.fits(length, count, reserve=data > 0):
+            if not self._forget():
+                return False
+        return True
+
+    def _forget(self) -> bool:
+        """Drops the first record where only broadcasts wait for it, and nobody has it."""
+        first = next(iter(self.records.items()), None)
+        waiting = [feed for feed in self.feeds if first is not None and first[1].waiting & feed.bit]
+        if first is None or not waiting or not all(feed.may_forget(first[0]) for feed in waiting):
+            return False
+        for feed in waiting:
+            feed.forget(first[0])
+        return True
 
     def _take(self, envelope: Envelope, row: bytes, now: float) -> int:
         data = envelope.kind is Kind.DATA
@@ -360,17 +371,6 @@ class ProcessParts:
     clock: Clock
     holds: Holds
     room_in: Callable[..., None]
-
-
-def _feed(outlet: Outlet, number: int, layout: Layout, bit: int) -> Feed:
-    place = layout.subscriptions[number]
-    if place.gated:
-        return GatedFeed(outlet, number, place, bit, layout)
-    if isinstance(place.spec, LiveSubscriptionSpec):
-        return LiveFeed(outlet, number, place, bit)
-    if place.given:
-        return GivenFeed(outlet, number, place, bit)
-    return Feed(outlet, number, place, bit)
 
 
 def _placed_fate(envelope: Envelope) -> Fate | None:

@@ -91,7 +91,10 @@ class Process(ProcessParts):
         for number, channel in enumerate(layout.channels):
             if channel.writer == task:
                 announced = loosened(self.kit.announced.get(number, []))
-                self.outlets[number] = Outlet(self, number, layout, slot, announced)
+                outlet = self.outlets[number] = Outlet(self, number, layout, slot, announced)
+                for feed in outlet.feeds:
+                    if all(peer in self.kit.ended for peer in feed.peers):
+                        feed.retire()
         for number, subscription in enumerate(layout.subscriptions):
             if subscription.reader != task or not 0 <= slot - subscription.first < len(subscription.cells):
                 continue
@@ -295,6 +298,8 @@ class Process(ProcessParts):
                 for slot in record.slots:
                     self.holds.lend(peer, slot)
             feed.gone(feed.replica(peer), passed_on=writes)
+            if final and all(other == peer for other in feed.peers):
+                feed.retire()
             feed.dispatch()
         for inlet in self.inlets.values():
             if final and peer in inlet.peers:

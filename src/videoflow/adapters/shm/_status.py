@@ -84,7 +84,7 @@ class Progress:
                 return False, word >> 24 > sequence
             replica, count = (word & 255) - 1, word >> 8 & 255
             if replica < 0:
-                return False, False
+                return False, self._place.broadcast and word >> 16 & 255 > 0
         word = self._words[self._place.cells[replica][slot] + at]
         handed = word >> 16 == sequence and word & 255 == RECEIVED
         # The cell of a dead incarnation stays until the next one takes the record, counted anew.

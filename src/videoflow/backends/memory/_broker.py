@@ -91,6 +91,8 @@ class MemoryBroker:
                 raise IncompatibleProfile(misses)
         elif profile is Profile.LIVE_LATEST and not isinstance(spec, LiveSubscriptionSpec):
             _miss(spec.subscription, profile, "a writer that never waits", "a live reader", "a reliable one")
+        elif spec.subscription.slot is not None and not isinstance(spec, LiveSubscriptionSpec):
+            _miss(spec.subscription, profile, "a broadcast to one replica", "a live reader", "a reliable one")
         found.specify(spec)
         return spec
 
@@ -145,6 +147,8 @@ def _channel_misses(spec: ChannelSpec) -> list[Miss]:
         exclusive = reader.kind is SubscriptionKind.EXCLUSIVE
         if exclusive != (reader.partition is not None) or not 0 <= (reader.partition or 0) < partitions:
             wanted.append((f"partition of {reader.reader}", str(reader.partition), f"{partitions} in all"))
+        if reader.slot is not None and (exclusive or reader.slot < 0):
+            wanted.append((f"slot of {reader.reader}", str(reader.slot), "a competing reader, from 0"))
         if reader.channel != spec.channel:
             wanted.append((f"channel of {reader.reader}", str(reader.channel), str(spec.channel)))
     remedy = "choose another profile or another transport"

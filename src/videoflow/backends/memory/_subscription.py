@@ -13,10 +13,12 @@ from videoflow import faults
 from videoflow.backends.coverage import Cause, Coverage, Fate
 from videoflow.backends.memory._cells import NOT_DISPATCHED, Cell, Entry
 from videoflow.backends.messaging import (
+    Envelope,
     LiveSubscriptionSpec,
     SubscriptionId,
     SubscriptionKind,
     SubscriptionSpec,
+    announced_fate,
     buried_fate,
 )
 
@@ -97,6 +99,9 @@ class Subscription:
 
     def append(self, entry: Entry) -> None:
         """Takes what the channel accepted."""
+        if self.id.slot is not None and not entry.data:
+            self._account(entry.envelope)
+            return
         cell = Cell(entry)
         self.cells[entry.position] = cell
         self._queue[entry.order] = cell
@@ -104,6 +109,17 @@ class Subscription:
             entry.blocking += 1
         else:
             self._limit(cell)
+
+    def _account(self, envelope: Envelope) -> None:
+        """Notes what a broadcast does not hand out: all that is no item."""
+        fate = announced_fate(envelope)
+        if fate is None:
+            return
+        origin = envelope.origin
+        if envelope.intervals:
+            self.settled.close_intervals(origin.node, origin.epoch, envelope.intervals, fate)
+        else:
+            self.settled.close(origin, envelope.path, fate)
 
     def _limit(self, cell: Cell) -> None:
         """Keeps the newest `capacity` items of a key; an older one becomes a tombstone (rule 11)."""
@@ -130,6 +146,10 @@ class Subscription:
         envelope = cell.entry.envelope
         self.settled.close(envelope.origin, envelope.path, buried_fate(cause))
         self._room.unhold(cell.entry)
+        if self.id.slot is not None:  # a broadcast leaves no tombstone
+            self._queue.pop(cell.entry.order, None)
+            del self.cells[cell.entry.position]
+            return
         if cell.ordinals is None:
             return
         grave_key = (cell.entry.position[0], envelope.origin.node, envelope.origin.epoch, cause)

@@ -57,7 +57,10 @@ class SubscriptionId(msgspec.Struct, frozen=True, array_like=True):
         reader: Name of the reading task and input, such as `detect` or `draw/1`.
         kind: Competing readers lease single messages; an exclusive one owns a partition, by epoch.
         partition: The partition of an exclusive subscription, None for competing ones.
-        slot: One replica, for control broadcast, else None.
+        slot: One replica, for control broadcast, else None. Each replica has a subscription of its own, which
+            is competing, live, and shared with nobody. It is handed items alone: skips, notices and ends of
+            epochs are noted in its ledger as they are appended, and so is an item that it has not taken in
+            time, which leaves no tombstone.
     """
 
     channel: ChannelId

@@ -1,13 +1,14 @@
 """Sinks that keep their inputs until a checkpoint makes them durable; part of the core that reads."""
 
 from videoflow.backends.messaging import DeliveryToken, Settlement
-from videoflow.worker.core._concluding import Concluding, Start
+from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._pending import HeldInput, Holding, Pending
 from videoflow.worker.core._walk import Outcome, blamed
 from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Steps
 
 
-class Checkpointing(Concluding):
+class Checkpointing(Marked):
     """Holds what a sink has taken, and settles it once it is durable.
 
     Args:

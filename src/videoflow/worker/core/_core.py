@@ -28,7 +28,7 @@ from videoflow.worker.core._elements import absence_of, element_of, join, many_o
 from videoflow.worker.core._groups import CursorRecord, Group, Held
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
-from videoflow.worker.core._pending import Pending
+from videoflow.worker.core._pending import Pending, Settlements
 from videoflow.worker.core._settling import abandonment, deliveries_of, settlement
 from videoflow.worker.core._walk import Outcome, RunAborted
 from videoflow.worker.core.actions import (
@@ -117,7 +117,7 @@ class ReaderCore(Checkpointing):
             if fresh:
                 continue
             if self.pending:
-                yield from self._conclude()
+                yield from self.conclude_pending()
             elif (yield from self._ended()):
                 return
 
@@ -139,13 +139,20 @@ class ReaderCore(Checkpointing):
         limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
         pulled = yield Pull(after, max(1, limit), wait)
         self._progress = list(pulled.progress)
-        if pulled.abandon == self.program.task.name:
-            for number, deliveries in enumerate(pulled.deliveries):
-                self._take(number, deliveries)
-            raise RunAborted(pulled.abandon)
         for number, deliveries in enumerate(pulled.deliveries):
             self._take(number, deliveries)
+        if pulled.abandon == self.program.task.name:
+            raise RunAborted(pulled.abandon)
+        yield from self.take_markers(pulled.markers)
         return any(pulled.deliveries)
+
+    def keep_markers(self, settlements: Settlements) -> Steps:
+        """Settles markers with the next commit, or with the next checkpoint."""
+        if self.holding is not None:
+            yield from self.hold(Outcome(), settlements, self._cursor())
+            return
+        self._worked = self._order.cursor()
+        yield from super().keep_markers(settlements)
 
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
         if self._competing:
@@ -175,6 +182,8 @@ class ReaderCore(Checkpointing):
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
         if all(p.finished for p in self._progress) and not self._order.holding:
+            yield from self.last_checkpoint()
+            yield from self.last_markers()
             yield from self.last_checkpoint()
             return True
         if self._controls and all(p.drained for p in self._progress):
@@ -215,7 +224,7 @@ class ReaderCore(Checkpointing):
             return
         suspect = group.suspect
         if suspect and self.pending:
-            yield from self._conclude()
+            yield from self.conclude_pending()
         element = yield from self._element(group)
         recalled = None
         if isinstance(element, Outcome):
@@ -249,7 +258,7 @@ class ReaderCore(Checkpointing):
         if self.outbox:
             self._worked = self._order.cursor()
         if suspect or self.due():
-            yield from self._conclude()
+            yield from self.conclude_pending()
 
     def _is_of_others(self, group: Group) -> Steps:
         """Settles what another partition has; returns whether this was such a group."""
@@ -272,7 +281,7 @@ class ReaderCore(Checkpointing):
             return True
         self.pending.settlements += settlements
         if self.due():
-            yield from self._conclude()
+            yield from self.conclude_pending()
         return True
 
     def _pass_controls(self) -> None:
@@ -341,7 +350,8 @@ class ReaderCore(Checkpointing):
                 members.append(none_of(one) if deeper else one)
         return members
 
-    def _conclude(self) -> Steps:
+    def conclude_pending(self) -> Steps:
+        """Commits, publishes and settles what was worked on."""
         pending, self.pending = self.pending, Pending()
         if self.outbox and pending.inputs:
             yield from self.report(pending)
@@ -373,7 +383,7 @@ class ReaderCore(Checkpointing):
 
     def _abandon(self) -> Steps:
         """Concludes what is done, then settles what waits for the failed node, until nothing more comes."""
-        yield from self._conclude()
+        yield from self.conclude_pending()
         waiting = list(self._owned.values())
         while True:
             abandoned: list[tuple[DeliveryToken, Settlement]] = [(d.token, abandonment(d)) for d in waiting]

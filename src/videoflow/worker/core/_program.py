@@ -57,6 +57,7 @@ class TaskProgram:
         inner_edges: (parent, port, child, input) by number, for the ledger.
         live_keys: Per channel: attributes of its items that live readers tell them apart by.
         above: Per input of the entry: the nodes that its items may have begun at.
+        controls: The markers that it reads: (node that they go to, subscription), by number.
     """
 
     run_id: str
@@ -67,6 +68,7 @@ class TaskProgram:
     inner_edges: tuple[tuple[str, str, str, int], ...]
     live_keys: tuple[tuple[str, ...], ...] = ()
     above: tuple[frozenset[str], ...] = ()
+    controls: tuple[tuple[str, SubscriptionPlan], ...] = ()
 
     @property
     def entry(self) -> NodeProgram:
@@ -105,8 +107,9 @@ def make_program(plan: Plan, task: TaskPlan, run_id: str) -> TaskProgram:
     subscriptions = tuple((given.index, s) for given in task.inputs for s in given.subscriptions)
     live_keys = tuple(_live_keys(plan, channel) for channel in channels)
     above = tuple(_above(plan, edge.parents) for edge in plan.spec.inputs(task.nodes[0]))
+    controls = tuple((control.node, s) for control in task.controls for s in control.subscriptions)
     return TaskProgram(
-        run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys, above
+        run_id, task, tuple(nodes), tuple(channels), subscriptions, tuple(edges), live_keys, above, controls
     )
 
 

@@ -11,7 +11,8 @@ from videoflow.backends.coverage import Cause, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
-from videoflow.worker.core._concluding import Concluding, Start
+from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._walk import RunAborted, first_failure, pause_after
@@ -25,6 +26,7 @@ from videoflow.worker.core.actions import (
     ItemReady,
     NextItem,
     Publication,
+    PullMarkers,
     SourceEnded,
     Steps,
     Terminate,
@@ -34,7 +36,7 @@ _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 0.02
 
 
-class SourceCore(Concluding):
+class SourceCore(Marked):
     """The core of a task whose entry node is a producer."""
 
     def __init__(self, start: Start) -> None:
@@ -64,15 +66,22 @@ class SourceCore(Concluding):
         if live:
             yield from self._open_epoch()
         yield from self._produce()
+        yield from self.last_markers()
         yield from self._conclude(commit=True)
         last = self._position
         yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
         if live and not self.program.flushing:
             yield from self.commit(Commit(self.number + 1, flushed=True))
 
+    def conclude_pending(self) -> Steps:
+        """Publishes, commits and settles what was worked on."""
+        yield from self._conclude(commit=False)
+
     def _produce(self) -> Steps:
         failures, first = 0, ""
         while True:
+            if self.program.controls:
+                yield from self.take_markers((yield PullMarkers()))
             answer = yield NextItem(self._position)
             if isinstance(answer, ItemReady):
                 failures, first = 0, ""

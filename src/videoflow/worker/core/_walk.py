@@ -21,6 +21,7 @@ from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
 from videoflow.worker.core.actions import (
     Attempts,
     Call,
+    Control,
     Disposition,
     Element,
     FailRun,
@@ -79,6 +80,11 @@ class Walk:
             self._program.nodes, {}, {self._program.entry.spec.name: [element]}, outcome, suspect
         )
         return outcome
+
+    def marker(self, node: NodeProgram, element: Element, *, suspect: bool) -> Steps:
+        """Gives one marker to a node; returns the reference of its dead letter, or None."""
+        _, _, reference = yield from self._one(node, element, Outcome(), suspect)
+        return reference
 
     def produced(self, element: Element, outputs: Sequence[tuple[str, Any, str | None]]) -> Steps:
         """Walks what the source produced for one ordinal through the rest of the task."""
@@ -209,7 +215,7 @@ class Walk:
             yield RecordStarted(name, element.input_id)
         while True:
             attempts += 1
-            answer = yield Call(name, element, attempts)
+            answer = yield (Control if element.marker else Call)(name, element, attempts)
             if isinstance(answer, Returned):
                 answer = self._unplaceable(node, answer.outputs) or answer
             if isinstance(answer, Returned):

@@ -10,14 +10,14 @@ an answer here does not type-check.
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
 from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
-from videoflow.errors import NodeFailed
+from videoflow.worker.core._failures import Disposition as Disposition
+from videoflow.worker.core._failures import Failure as Failure
 
 
 @dataclass(slots=True)
@@ -40,6 +40,7 @@ class Element:
         via: Inside a task: the (node, port) that each value came from.
         parts: Input name → (trace, cause of a skip or None) of each item of a list; of such a list itself
             under the name "".
+        marker: Of a marker, what it is called; it goes to `on_control`, and is no input.
     """
 
     input_id: str
@@ -56,6 +57,7 @@ class Element:
     after: tuple[tuple[str, int, int], ...] = ()
     via: tuple[tuple[str, str], ...] = ()
     parts: Mapping[str, tuple[tuple[tuple[Hop, ...], Cause | None], ...]] = field(default_factory=dict)
+    marker: str = ""
 
 
 @dataclass(slots=True)
@@ -78,45 +80,12 @@ class InnerFate:
     fate: Fate
 
 
-class Disposition(StrEnum):
-    """What an exception means for its node."""
-
-    POISON = "poison"
-    TRANSIENT = "transient"
-    FATAL = "fatal"
-
-
-@dataclass(slots=True)
-class Failure:
-    """An exception of user code, described for records.
-
-    Attributes:
-        disposition: The node's own judgement.
-        error: `Type: text`.
-        where: File, line and function, or "".
-        trace: The traceback as text, or "".
-        code: Stable code.
-        remedy: What to do, or "".
-        exit_status: Of a run that fails by it.
-        exception: The exception itself, for chaining within the process.
-    """
-
-    disposition: Disposition
-    error: str
-    where: str = ""
-    trace: str = ""
-    code: str = NodeFailed.code
-    remedy: str = ""
-    exit_status: int = NodeFailed.exit_status
-    exception: BaseException | None = None
-
-
 # Actions --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Pull:
-    """Receive from every subscription what there is; wait when there is nothing. Answer: `Pulled`.
+    """Receive inputs and markers, what there is; wait when there is nothing. Answer: `Pulled`.
 
     A waiting pull that receives nothing returns when progress or the desired state is not what the last such
     pull returned.
@@ -133,6 +102,11 @@ class Pull:
 
 
 @dataclass(slots=True)
+class PullMarkers:
+    """Receive the markers that have come, without waiting. Answer: deliveries per subscription to markers."""
+
+
+@dataclass(slots=True)
 class Load:
     """Decode the members of a group. Answer: a tuple of values (None for None), or `Failure`."""
 
@@ -142,6 +116,15 @@ class Load:
 @dataclass(slots=True)
 class Call:
     """Call a node once. Answer: `Returned` or `Failure`."""
+
+    node: str
+    element: Element
+    attempt: int
+
+
+@dataclass(slots=True)
+class Control:
+    """Give a node a marker once. Answer: `Returned` with no outputs, or `Failure`."""
 
     node: str
     element: Element
@@ -294,8 +277,10 @@ class Terminate:
 
 Action = (
     Pull
+    | PullMarkers
     | Load
     | Call
+    | Control
     | Flush
     | Checkpoint
     | NextItem
@@ -332,11 +317,15 @@ class Progress:
 
 @dataclass(slots=True)
 class Pulled:
-    """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run."""
+    """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run.
+
+    `markers` are deliveries per subscription to markers; they come with inputs or without.
+    """
 
     deliveries: Sequence[Sequence[Delivery]]
     progress: Sequence[Progress]
     abandon: str | None = None
+    markers: Sequence[Sequence[Delivery]] = ()
 
 
 @dataclass(slots=True)
