@@ -156,6 +156,10 @@ class Invoker:
             )
         return count or None
 
+    def on_control(self, marker: Value, ctx: Context) -> None:
+        """Gives the node a marker."""
+        self._finished(self._call("on_control", (marker,), ctx))
+
     def classify(self, error: Exception) -> Disposition:
         """Returns what an exception means: as the node says, else `on_error`, else by its kind."""
         chosen = self.node.classify(error)

@@ -12,7 +12,7 @@ from videoflow.errors import ArgumentInvalid, UsageError
 from videoflow.graph._arguments import capture
 from videoflow.graph._options import OPTION_TYPES, Disposition, NodeOptions, nearest, take_options
 from videoflow.graph._types import Value
-from videoflow.graph._wiring import Input, Latest, Port, Source, as_input, first_port, refuse_control
+from videoflow.graph._wiring import Input, Latest, Port, Source, as_input, as_markers, first_port
 from videoflow.graph.spec import NodeKind
 
 
@@ -24,11 +24,13 @@ class NodeRecord:
         arguments: What `__init__` received, as JSON.
         options: Those given by the caller; those given by a class to `super().__init__` where he gave none.
         inputs: None until the node is wired.
+        markers: The ports whose items go to its `on_control`; None where there are none.
     """
 
     arguments: dict[str, Any]
     options: dict[str, Any]
     inputs: tuple[Input, ...] | None = None
+    markers: tuple[Port, ...] | None = None
 
 
 class NodeMeta(type):
@@ -70,6 +72,8 @@ class Node(_Base):
     * `process_batch(self, inputs)`: one result per input, in order, used with `batch=`;
     * `checkpoint(self, ctx) -> int | None` with `holds_items`: how many of its oldest unsettled inputs are
       durable now; called after every input and at the end;
+    * `on_control(self, marker)`: what to do with a marker; called in every replica, between two inputs, for
+      each item of what was given to `.control(...)`; what it returns is not used;
     * `interrupt(self)`: ends a blocked `produce` from another thread.
 
     Attributes:
@@ -196,13 +200,27 @@ class _Reading(Node):
         record.inputs = tuple(as_input(parent) for parent in parents)
         return self
 
-    def control(self, markers: Source) -> NoReturn:
-        """Would let markers reach every replica; refused by name for now.
+    def control(self, markers: Source) -> Self:
+        """Lets every item of a node or port reach `on_control` of every replica of this node; returns it.
+
+        Markers go beside the inputs: nothing waits for them, and where too many wait the oldest are dropped
+        and counted.
+
+        Args:
+            markers: A node or a port, or several with `vf.merge(...)`.
 
         Raises:
-            NotYet: Always.
+            UsageError: It has its markers already, or they are no node or port, or a live edge.
         """
-        refuse_control(self)
+        record = self._videoflow_record
+        if record.markers is not None:
+            raise UsageError(
+                f"{self!r} is given markers twice",
+                cause="control says whose items are its markers, once",
+                remedy="write .control(vf.merge(a, b)) for the markers of several",
+            )
+        record.markers = as_markers(markers)
+        return self
 
 
 class Producer(_Emitting):
@@ -225,6 +243,14 @@ class Producer(_Emitting):
         def __call__(self, *parents: Source) -> NoReturn:
             """Refuses: a producer has no inputs."""
             raise UsageError(f"{self!r} takes no parents", cause="a producer has no inputs")
+
+        def control(self, markers: Source) -> NoReturn:
+            """Refuses: a producer takes nothing, no markers either."""
+            raise UsageError(
+                f"{self!r} takes no markers",
+                cause="a producer reads nothing of the flow",
+                remedy="give the markers to a node that reads it",
+            )
 
 
 class Processor(_Emitting, _Reading):

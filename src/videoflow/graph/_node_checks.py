@@ -29,6 +29,7 @@ def check_node(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     yield from _check_class(node, spec)
     yield from _check_ports(spec)
     yield from _check_wiring(node, spec)
+    yield from _check_markers(node, spec)
     yield from _check_ranges(spec.name, spec.options)
     yield from _check_order(spec)
     yield from _check_later(node, spec)
@@ -118,6 +119,23 @@ def _check_wiring(node: Node, spec: NodeSpec) -> Iterator[Problem]:
             )
         if live.key is not None and not _ATTRIBUTE.fullmatch(str(live.key)):
             yield _key_problem(spec.name, "latest(key=...)", live.key)
+
+
+def _check_markers(node: Node, spec: NodeSpec) -> Iterator[Problem]:
+    if node._videoflow_record.markers is not None and not spec.traits.controlled:
+        name = type(node).__qualname__
+        yield Problem(
+            spec.name,
+            f"it is given markers, and the class {name} has no on_control",
+            "write on_control(self, marker), or take .control(...) away",
+        )
+    elif spec.traits.controlled and not _takes_one(_method(node, "on_control")):
+        yield Problem(spec.name, "on_control takes one marker", "write on_control(self, marker)")
+
+
+def _takes_one(method: Method) -> bool:
+    shape = shape_of(method)
+    return shape.least <= 1 and (shape.most is None or shape.most >= 1)
 
 
 def _check_ranges(name: str, options: OptionsSpec) -> Iterator[Problem]:

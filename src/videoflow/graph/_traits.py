@@ -60,6 +60,7 @@ def traits_of(node: Node) -> TraitsSpec:
         outputs=_paths(node, "outputs"),
         inputs=_paths(node, "inputs"),
         effect_key_seconds=node.effect_key_seconds,
+        controlled=overrides(node, "on_control"),
     )
 
 

@@ -73,6 +73,23 @@ class EdgeSpec(Struct, frozen=True, kw_only=True):
         return "+".join(str(parent) for parent in self.parents)
 
 
+class ControlSpec(Struct, frozen=True, kw_only=True):
+    """The markers of a node: every item of these ports reaches its `on_control`, in every replica.
+
+    Attributes:
+        child: The node.
+        parents: The ports; several for `merge`.
+    """
+
+    child: str
+    parents: tuple[PortRef, ...]
+
+    @property
+    def name(self) -> str:
+        """What the markers are called: the parents' names."""
+        return "+".join(str(parent) for parent in self.parents)
+
+
 class BatchSpec(Struct, frozen=True, kw_only=True):
     """How a node's inputs are batched."""
 
@@ -127,6 +144,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
         outputs: Paths that it writes, as given.
         inputs: Paths that it reads, as given.
         effect_key_seconds: How long what it writes to recognises a repeated effect key; None: for ever.
+        controlled: It has `on_control`.
     """
 
     stateful: bool = False
@@ -145,6 +163,7 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
     effect_key_seconds: float | None = 0.0
 
 
+    controlled: bool = False
 class NodeSpec(Struct, frozen=True, kw_only=True):
     """One node.
 
@@ -208,6 +227,7 @@ class FlowSpec(Struct, frozen=True, kw_only=True):
         nodes: In topological order.
         edges: By child in the order of `nodes`, then by input.
         requirements: What the backends must give; a composition that cannot is refused.
+        controls: The markers of nodes, by child in the order of `nodes`; they are no inputs.
     """
 
     schema: int = SPEC_SCHEMA
@@ -216,6 +236,7 @@ class FlowSpec(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeSpec, ...]
     edges: tuple[EdgeSpec, ...]
     requirements: RequirementsSpec = RequirementsSpec()
+    controls: tuple[ControlSpec, ...] = ()
 
     def node(self, name: str) -> NodeSpec:
         """Returns the node of that name."""
@@ -224,6 +245,15 @@ class FlowSpec(Struct, frozen=True, kw_only=True):
     def inputs(self, name: str) -> tuple[EdgeSpec, ...]:
         """Returns the inputs of a node, by position."""
         return tuple(edge for edge in self.edges if edge.child == name)
+
+    def control(self, name: str) -> ControlSpec | None:
+        """Returns the markers of a node, or None."""
+        return next((control for control in self.controls if control.child == name), None)
+
+    def ports_read(self) -> frozenset[PortRef]:
+        """Returns the ports that a node reads or takes markers of."""
+        markers = frozenset(ref for control in self.controls for ref in control.parents)
+        return markers.union(*(edge.parents for edge in self.edges))
 
     def readers(self, name: str, port: str) -> tuple[EdgeSpec, ...]:
         """Returns the edges that read a port."""

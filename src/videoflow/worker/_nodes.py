@@ -262,3 +262,13 @@ class TaskNodes:
         for key, value in state.keep().items():
             encoded = None if value is DELETED else wire.encode_value(value).body
             self._changes[f"{name}/{key}"] = encoded
+
+
+def _told(context: Context, element: Element, attempt: int) -> Context:
+    """Returns a context that says what one call is for."""
+    context.time_seconds = element.event_time
+    context.source = element.source
+    context.ordinal = element.origin.ordinal
+    context.attempt = attempt
+    context.missing = element.missing
+    return context
