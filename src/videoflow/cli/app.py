@@ -20,6 +20,7 @@ from videoflow.errors import UsageError
 COMMANDS = {
     "run-local": ("run_local", "Run a flow on this machine."),
     "explain": ("explain", "Show how a flow would run, and why."),
+    "simulate": ("simulate", "Run a flow thousands of times while everything breaks."),
     "init": ("init", "Write a flow to start from."),
     "nodes": ("nodes", "List the nodes of the library."),
     "runs": ("runs", "List the runs of this machine."),

@@ -5,9 +5,11 @@ Used by whoever calls user code, and by the compiler. It refuses nothing.
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from videoflow.graph._arguments import resolved_annotations
 from videoflow.graph._context import Context
@@ -30,8 +32,21 @@ class Shape:
     most: int | None
 
 
+_shapes: "WeakKeyDictionary[types.FunctionType, Shape]" = WeakKeyDictionary()
+
+
 def shape_of(method: Method) -> Shape:
-    """Returns the shape of a bound method, or of a function."""
+    """Returns the shape of a bound method, or of a function; of a method it is looked at once."""
+    function = getattr(method, "__func__", None)
+    if not isinstance(function, types.FunctionType):
+        return _shape_of(method)
+    found = _shapes.get(function)
+    if found is None:
+        found = _shapes[function] = _shape_of(method)
+    return found
+
+
+def _shape_of(method: Method) -> Shape:
     context, least, most = None, 0, 0
     hints = resolved_annotations(_plain(method))
     unbounded = False

@@ -2,8 +2,8 @@
 
 Used by the nightly search, by `videoflow simulate`, by tests. The product runs as it is: the shell and the
 core of the worker, the planner's plan, the memory backends, the account of the engines. Every choice is
-seeded, so that what failed fails again. It refuses to judge what lies outside the claim of equal results, and says so
-by level.
+seeded, so that what failed fails again. It refuses to judge what lies outside the claim of equal results, and
+says so by level.
 """
 
 from videoflow.simulation._explore import Found, Search, explore, graph_of, results
@@ -12,6 +12,7 @@ from videoflow.simulation._levels import Level
 from videoflow.simulation._schedule import PlannedFault, Schedule
 from videoflow.simulation._shrinking import promise_of, shrink, story
 from videoflow.simulation._simulate import Result, Simulation
+from videoflow.simulation._standins import StandIn, recorded
 from videoflow.simulation._subject import Subject, kind_of, subject_of
 from videoflow.simulation._table import Table
 
@@ -24,6 +25,7 @@ __all__ = [
     "Schedule",
     "Search",
     "Simulation",
+    "StandIn",
     "Subject",
     "Table",
     "explore",
@@ -31,6 +33,7 @@ __all__ = [
     "graph_of",
     "kind_of",
     "promise_of",
+    "recorded",
     "results",
     "shrink",
     "story",

@@ -40,6 +40,7 @@ FEATURES = frozenset(
 
 _MOST_NODES = 8
 _MOST_ITEMS = 30
+_LONG = 0.01
 
 
 @dataclass
@@ -100,9 +101,9 @@ def generate(chance: random.Random, features: frozenset[str] = FEATURES) -> Subj
 def _grown(chance: random.Random, features: frozenset[str]) -> Compiled:
     while True:
         growing = _Growing(chance, features)
-        for _ in range(2 if growing.has("merges", 0.35) or chance.random() < 0.1 else 1):
+        for _ in range(2 if growing.has("merges", 0.25) else 1):
             _source(growing)
-        for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 3, 4, 5))):
+        for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 5))):
             if growing.nodes + _unread(growing) < _MOST_NODES - 1:
                 _step(growing)
         sinks = _sinks(growing)
@@ -123,7 +124,7 @@ def _source(growing: _Growing) -> None:
     live = growing.has("live", 0.12)
     growing.renumbers |= live
     cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
-    items = chance.choice((0, 1, 2, 3, 4, 5, 6, 6, 8, 8, 10, 12, _MOST_ITEMS))
+    items = _MOST_ITEMS if chance.random() < _LONG else chance.choice((0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7))
     name = growing.name("source")
     node = cls(items, chance.randrange(1000), growing.has("large", 0.3), name=name)
     for port in node.ports:
@@ -167,7 +168,7 @@ def _trouble(growing: _Growing) -> dict[str, list[int]]:
         if growing.troubled < 2 and growing.has(kind, share):
             growing.troubled += 1
             found[kind] = sorted(
-                {growing.chance.randrange(6) for _ in range(growing.chance.choice((1, 1, 2)))}
+                {growing.chance.randrange(4) for _ in range(growing.chance.choice((1, 1, 2)))}
             )
     return found
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.simulation._clock import StationClock
 from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
@@ -26,12 +27,12 @@ class Recording:
     """What nodes answered in a run without faults.
 
     Attributes:
-        answers: (node, input id) → answer.
+        answers: (node, origin node, ordinal, path) → answer.
         flushes: Node → answer.
         items: Source → what it made, in order.
     """
 
-    answers: dict[tuple[str, str], Returned | Failure] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], Returned | Failure] = field(default_factory=dict)
     flushes: dict[str, Returned | Failure] = field(default_factory=dict)
     items: dict[str, list[ItemReady]] = field(default_factory=dict)
 
@@ -65,6 +66,11 @@ class Watching:
     stand_ins: frozenset[str] = frozenset()
     recording: Recording = field(default_factory=Recording)
     filling: frozenset[str] = frozenset()
+
+
+def _key(name: str, element: Element) -> tuple[object, ...]:
+    """Returns what an answer is found by: not by ids, which change with the epoch of a live source."""
+    return name, element.origin.node, element.origin.ordinal, element.path
 
 
 def alive(answer: T) -> T:
@@ -102,15 +108,24 @@ class SimulatedNodes(TaskNodes):
         """Calls a node, or its stand-in, and notes it."""
         watching = self._watching
         if name in watching.stand_ins:
-            answer = watching.recording.answers[name, element.input_id]
+            answer = self._recorded(name, element)
             self._read_time()
             self.figures.nodes[name].items += isinstance(answer, Returned)
         else:
             answer = alive(super().call(name, element, attempt))
         if name in watching.filling:
-            watching.recording.answers[name, element.input_id] = answer
+            watching.recording.answers[_key(name, element)] = answer
         watching.record.calls.setdefault(name, []).append(self._made(element, answer))
         return answer
+
+    def _recorded(self, name: str, element: Element) -> Returned | Failure:
+        found = self._watching.recording.answers.get(_key(name, element))
+        if found is None:
+            raise UnobservableState(
+                f"node {name} was never given item {element.origin.ordinal} of {element.origin.node}",
+                cause="a stand-in knows only what came in the run that was recorded",
+            )
+        return found
 
     def _made(self, element: Element, answer: Returned | Failure) -> Made:
         watching = self._watching

@@ -189,7 +189,7 @@ class SimulatedRun:
             self.current.reach(barrier)
 
     def _go(self) -> None:
-        moved, since = -1, 0.0
+        since = 0.0
         live = list(self.stations)
         while live:
             if self.step == self.schedule.stop_at and self.desired is Desired.RUN:
@@ -197,20 +197,21 @@ class SimulatedRun:
                 self.runtime.raise_desired(Desired.STOP, deadline=1.0)
                 self._desire(Desired.STOP)
             self.step += 1
-            able = [s for s in live if s.able(self.time.seconds, self.step)]
+            now, step = self.time.seconds, self.step
+            able = [s for s in live if s.able(now, step)]
             if not able:
                 self._pass_time(live)
-            else:
-                station = self._choose(able)
-                self._let_move(station)
-                if station.done:
-                    live.remove(station)
-            now_moved = sum(s.moved for s in self.stations)
-            if now_moved != moved:
-                moved, since = now_moved, self.time.seconds
-            elif self.time.seconds - since > _STALLED_SECONDS:
-                self._stalled(live, "nothing moves any more")
-                return
+                if self.time.seconds - since > _STALLED_SECONDS:
+                    self._stalled(live, "nothing moves any more")
+                    return
+                continue
+            station = self._choose(able)
+            moved = station.moved
+            self._let_move(station)
+            if station.moved != moved:
+                since = self.time.seconds
+            if station.done:
+                live.remove(station)
             if self.step > _MOST_STEPS:
                 self._stalled(live, "the run does not come to its end")
                 return

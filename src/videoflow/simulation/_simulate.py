@@ -14,7 +14,7 @@ from videoflow.simulation._subject import Subject, kind_of
 from videoflow.simulation._telling import Event
 
 MOST_FAULTS = 4
-_STOPS = 0.08
+_STOPS = 0.05
 Hit = tuple[str, str, str]
 """(point, action, kind of task)."""
 

@@ -3,6 +3,7 @@
 Made of a compiled flow once, and run under many schedules. It refuses what the planner refuses.
 """
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,8 +73,8 @@ def subject_of(
 
     Args:
         compiled: The flow.
-        own_state: Nodes with state keep it apart for each source, so that the order between sources does not
-            matter.
+        own_state: The nodes are those of generated graphs: they keep state apart for each source, so that the
+            order between sources does not matter, and nothing before they are opened, so that copies do.
         defaults: Where sizing starts.
         fuse: Whether labels are heeded.
 
@@ -83,9 +84,14 @@ def subject_of(
     spec = compiled.spec
     plan = plan_flow(spec, _facts(defaults or SizingDefaults(), fuse=fuse))
     classes: dict[str, Any] = {name: type(node) for name, node in compiled.nodes.items()}
+
+    def make(name: str) -> Node:
+        return instantiate(spec.node(name), classes[name], spec.folder)
+
+    made = {name: make(name) for name in classes} if own_state else {}
     return Subject(
         plan=plan,
-        make=lambda name: instantiate(spec.node(name), classes[name], spec.folder),
+        make=lambda name: copy.copy(made[name]) if own_state else make(name),
         programs={task.name: make_program(plan, task, RUN_ID) for task in plan.tasks},
         limits={task.name: item_limits(plan, task) for task in plan.tasks},
         levels=levels_of(spec, own_state=own_state),
