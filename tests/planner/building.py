@@ -15,6 +15,7 @@ from videoflow.backends.capabilities import (
 from videoflow.backends.outcomes import Durability, Observation, known
 from videoflow.graph.spec import (
     CodeKind,
+    ControlSpec,
     EdgeSpec,
     FlowSpec,
     LatestSpec,
@@ -66,6 +67,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[NodeSpec] = []
         self.edges: list[EdgeSpec] = []
+        self.controls: list[ControlSpec] = []
         self.requirements = RequirementsSpec()
 
     def source(self, name: str, **parts: Any) -> str:
@@ -76,6 +78,10 @@ class Graph:
 
     def sink(self, name: str, *inputs: Input, **parts: Any) -> str:
         return self._add(make_node(name, NodeKind.CONSUMER, **parts), inputs)
+
+    def control(self, name: str, *markers: str) -> None:
+        """Gives a node markers."""
+        self.controls.append(ControlSpec(child=name, parents=tuple(port(marker) for marker in markers)))
 
     def _add(self, node: NodeSpec, inputs: tuple[Input, ...]) -> str:
         self.nodes.append(node)
@@ -105,6 +111,7 @@ class Graph:
             nodes=tuple(self.nodes),
             edges=tuple(self.edges),
             requirements=self.requirements,
+            controls=tuple(self.controls),
         )
 
 

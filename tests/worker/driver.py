@@ -90,6 +90,7 @@ class Replica:
         self.subscriptions = [
             subscription_id(plan, "flow", RUN, slot) for _, plan in self.program.subscriptions
         ]
+        self.controls = [subscription_id(plan, "flow", RUN, slot) for _, plan in self.program.controls]
         self.kind: Kind | None = None
         self.deaths = 0
         self.start()
@@ -118,7 +119,7 @@ class Replica:
         """Dies and is started again; what it held goes back."""
         self.deaths += 1
         self.steps.close()
-        for subscription in self.subscriptions:
+        for subscription in (*self.subscriptions, *self.controls):
             self.bench.readings[subscription].release(self.owner)
         self.start()
 
@@ -186,8 +187,14 @@ class Bench:
                     for partition in range(subscription.channel.partitions):
                         name = subscription_id(subscription, "flow", RUN, partition)
                         self.readings[name] = Reading(self.logs[name.channel], partition)
+            for control in task.controls:
+                for subscription in control.subscriptions:
+                    for slot in range(task.replicas):
+                        name = subscription_id(subscription, "flow", RUN, slot)
+                        self.readings[name] = Reading(self.logs[name.channel])
         self.replicas = [Replica(self, task, slot) for task in plan.tasks for slot in range(task.replicas)]
         self.calls: list[tuple[str, actions.Element]] = []
+        self.markers: list[tuple[str, str, Any]] = []
         self.put_aside: list[actions.PutAside] = []
         self.failed: str | None = None
         self.commits = 0
@@ -210,14 +217,12 @@ class Bench:
         match action:
             case actions.Pull():
                 return self._pull(replica, action)
+            case actions.PullMarkers():
+                return self._markers(replica)
             case actions.Load(members=members):
                 return tuple(None if m is None else self._value(m) for m in members)
-            case actions.Call(node=node, element=element):
-                self.calls.append((node, element))
-                answer = self._call(node, element)
-                if isinstance(answer, actions.Returned):
-                    replica.buffer.append(element.values[0])
-                return answer
+            case actions.Call() | actions.Control():
+                return self._call(replica, action)
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
@@ -320,8 +325,18 @@ class Bench:
         self.given = number + 1
         return actions.ItemReady(number, [("out", items[number], None)])
 
-    def _call(self, node: str, element: actions.Element) -> Any:
-        return self._called(self.functions[node], element)
+    def _call(self, replica: Replica, action: actions.Call | actions.Control) -> Any:
+        node, element = action.node, action.element
+        if isinstance(action, actions.Control):
+            answer = self._called(self.functions.get(f"{node}:markers", lambda _: ()), element)
+            if isinstance(answer, actions.Returned):
+                self.markers.append((node, replica.owner, element.values[0]))
+            return answer
+        self.calls.append((node, element))
+        answer = self._called(self.functions[node], element)
+        if isinstance(answer, actions.Returned):
+            replica.buffer.append(element.values[0])
+        return answer
 
     def _called(self, function: Function, element: actions.Element) -> Any:
         try:
@@ -342,11 +357,19 @@ class Bench:
         ]
         progress = [self.readings[s].progress() for s in replica.subscriptions]
         news = (progress, self.failed)
+        markers = self._markers(replica)
+        if any(markers):
+            return actions.Pulled(deliveries, progress, self.failed, markers)
         if not any(deliveries) and action.wait and news == replica.seen:
             return WAIT
         if action.wait and not any(deliveries):
             replica.seen = news
         return actions.Pulled(deliveries, progress, self.failed)
+
+    def _markers(self, replica: Replica) -> list[list[Delivery]]:
+        """Gives what has come; a subscription to markers is given items alone."""
+        found = [self._receive(replica, subscription, None) for subscription in replica.controls]
+        return [[d for d in given if d.envelope.kind is Kind.DATA] for given in found]
 
     def _receive(
         self, replica: Replica, subscription: SubscriptionId, after: Mapping[int, int] | None
