@@ -1,7 +1,11 @@
-"""What payload memory guarantees, said before any of it is made; used by the planner."""
+"""What the log and payload memory guarantee, said before any of it is made; used by the planner."""
 
-from videoflow.backends.capabilities import PayloadCapabilities
+from typing import Final
+
+from videoflow.backends.capabilities import PayloadCapabilities, Profile
 from videoflow.backends.outcomes import known
+
+PROFILES: Final = frozenset((Profile.LIVE_LATEST, Profile.RELIABLE_WORK))
 
 
 def payload_capabilities(

@@ -17,6 +17,7 @@ from videoflow.adapters.shm._layout import Layout, TaskShape, plan_layout
 from videoflow.adapters.shm._links import RECEIVE_BYTES, Peer
 from videoflow.adapters.shm._log import Log
 from videoflow.adapters.shm._memory import attach, check_budget, make
+from videoflow.adapters.shm._refusals import refuse_unclaimed
 from videoflow.adapters.shm._status import Progress, channel_status, whole_channel_status
 from videoflow.backends.coverage import Coverage, OriginRecord, without_elsewhere
 from videoflow.backends.messaging import (
@@ -96,11 +97,13 @@ class ShmHost:
         """Makes all memory; returns its size in bytes.
 
         Raises:
+            IncompatibleProfile: What the log cannot give.
             MemoryShort: It does not fit the budget, the machine or the container; nothing was made.
             UnknownName: A channel or subscription without its task.
         """
         if self._layout is not None:
             raise ContractBroken("a host is provisioned once")
+        refuse_unclaimed(channels, subscriptions)
         layout = plan_layout(channels, subscriptions, tasks)
         total = layout.total_bytes()
         check_budget(total, self._budget)

@@ -352,7 +352,10 @@ class Inlet:
     # Status -----------------------------------------------------------------------------------
 
     def acquired(self) -> dict[int, int]:
-        """Returns the settled floors, as the own cells have them, whatever was heard of the writers."""
+        """Returns the settled floors, as the own cells have them, whatever was heard of the writers.
+
+        What an earlier owner had and did not settle is handed out to nobody now.
+        """
         floors = {}
         for slot, ring in enumerate(self.rings):
             at, cells, mask = self._floors[slot], self.cells[slot], self._masks[slot]
@@ -360,6 +363,10 @@ class Inlet:
             while at < end and is_settled(self._words[cells + (at & mask)], at):
                 at += 1
             floors[slot] = at - 1
+            for left in range(at, 0 if self.place.given else end):
+                word = self._words[cells + (left & mask)]
+                if (word >> 16, word & 255) == (left, RECEIVED) and (slot, left) not in self.held:
+                    self._words[cells + (left & mask)] = cell(left, word >> 8 & 255, 0)
         return floors
 
     def status(self) -> SubscriptionStatus:

@@ -2,13 +2,14 @@
 
 import msgspec
 
+from videoflow.adapters.shm._capabilities import PROFILES
 from videoflow.adapters.shm._ledger import closed_only
 from videoflow.adapters.shm._payloads import Claims
 from videoflow.adapters.shm._process import Process
 from videoflow.adapters.shm._publishing import ShmPublisher
 from videoflow.adapters.shm._receiving import ShmReceiver
 from videoflow.adapters.shm._status import channel_status, whole_channel_status
-from videoflow.backends.capabilities import MessagingCapabilities, Profile
+from videoflow.backends.capabilities import MessagingCapabilities
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import (
     ChannelId,
@@ -32,7 +33,7 @@ from videoflow.errors import IncompatibleProfile, Miss, UnknownName
 
 CAPABILITIES = MessagingCapabilities(
     adapter="shm",
-    profiles=frozenset({Profile.LIVE_LATEST, Profile.RELIABLE_WORK}),
+    profiles=PROFILES,
     durability=Durability.HOST,
     atomic_append=True,
     atomic_settle=True,

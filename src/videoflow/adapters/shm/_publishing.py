@@ -7,7 +7,7 @@ from videoflow.adapters.shm._outlet import Outlet, check_group
 from videoflow.adapters.shm._payloads import Claims
 from videoflow.adapters.shm._process import Process
 from videoflow.adapters.shm._slab import Slot, slot_of
-from videoflow.adapters.shm._statements import Handle, Statement
+from videoflow.adapters.shm._statements import Handle, Intents, Statement
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Publisher
 from videoflow.backends.outcomes import Accepted, PublicationOutcome
 from videoflow.errors import ContractBroken, UnknownName
@@ -28,7 +28,8 @@ class ShmPublisher(Publisher):
 
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
         """Appends what has room now, in order, and queues the rest; one handle per envelope."""
-        handles = [Handle(envelope) for envelope in envelopes]
+        intents = Intents(envelopes)
+        handles = [Handle(envelope, intents) for envelope in envelopes]
         groups: dict[tuple[ChannelId, str], list[Handle]] = {}
         for handle in handles:
             groups.setdefault((handle.envelope.channel, handle.envelope.input_id), []).append(handle)
@@ -113,9 +114,14 @@ class ShmPublisher(Publisher):
             if handle.outcome is None or handle.concluded:
                 continue
             handle.concluded = True
-            if isinstance(handle.outcome, Accepted):
-                for ref in handle.envelope.payloads:
-                    self._claims.accepted(slot_of(ref), handle.envelope.publication_id)
+            envelope = handle.envelope
+            if (
+                envelope.payloads
+                and isinstance(handle.outcome, Accepted)
+                and handle.intents.accepted(envelope)
+            ):
+                for ref in envelope.payloads:
+                    self._claims.accepted(slot_of(ref), envelope.publication_id)
             for slot in handle.slots:
                 self._process.holds.drop(slot)
 

@@ -1,16 +1,34 @@
 """Publications under way in a producer replica: the handle of each, and the statements that they make."""
 
+from collections.abc import Sequence
+
 from videoflow.backends.messaging import Envelope
 from videoflow.backends.outcomes import PublicationOutcome, Rejected, RejectReason
+
+
+class Intents:
+    """The intents of one `begin_publish`: each ends when its publication is in every channel (rule 16)."""
+
+    def __init__(self, envelopes: Sequence[Envelope]) -> None:
+        self._missing: dict[str, int] = {}
+        for envelope in envelopes:
+            if envelope.payloads:
+                self._missing[envelope.publication_id] = self._missing.get(envelope.publication_id, 0) + 1
+
+    def accepted(self, envelope: Envelope) -> bool:
+        """Counts an accepted envelope with payloads; returns whether it was the last of its publication."""
+        self._missing[envelope.publication_id] -= 1
+        return not self._missing[envelope.publication_id]
 
 
 class Handle:
     """One publication on its way; `outcome` is None as long as there was no room."""
 
-    __slots__ = ("concluded", "envelope", "outcome", "slots")
+    __slots__ = ("concluded", "envelope", "intents", "outcome", "slots")
 
-    def __init__(self, envelope: Envelope) -> None:
+    def __init__(self, envelope: Envelope, intents: Intents) -> None:
         self.envelope = envelope
+        self.intents = intents
         self.outcome: PublicationOutcome | None = None
         self.slots: tuple[tuple[int, int, int, int], ...] = ()
         self.concluded = False
