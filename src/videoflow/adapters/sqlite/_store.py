@@ -16,7 +16,7 @@ from videoflow.backends.capabilities import RuntimeCapabilities
 from videoflow.backends.outcomes import Observation, Unknown, UnknownReason, known, unknown
 from videoflow.backends.runtime import ABSENT, Change, RuntimeStore, Stored, StoreOutcome
 from videoflow.clock import Clock
-from videoflow.errors import OutputUnwritable, UnobservableState
+from videoflow.errors import ContractBroken, OutputUnwritable, UnobservableState
 
 _APPLICATION = 0x5646524E
 _SCHEMA = """
@@ -105,7 +105,13 @@ class SqliteStore(RuntimeStore):
         return known(found, self._clock.monotonic())
 
     def commit(self, changes: Sequence[Change], *, deadline: float) -> StoreOutcome:
-        """Applies all changes or none; expected versions are those before the first change."""
+        """Applies all changes or none; expected versions are those before the first change.
+
+        Raises:
+            ContractBroken: One key twice.
+        """
+        if len({change.key for change in changes}) < len(changes):
+            raise ContractBroken("one commit changes a key twice")
         try:
             with self._transaction("BEGIN IMMEDIATE", deadline):
                 if not all(self._expected(change) for change in changes):

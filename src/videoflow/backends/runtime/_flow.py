@@ -18,7 +18,7 @@ from videoflow.backends.runtime._records import (
     TaskCommit,
 )
 from videoflow.backends.runtime._store import ABSENT, Change, RuntimeStore, Stored, StoreOutcome
-from videoflow.errors import StaleAuthority, UnobservableState
+from videoflow.errors import ContractBroken, StaleAuthority, UnobservableState
 
 T = TypeVar("T")
 _RETRIES = 100
@@ -85,6 +85,9 @@ class FlowRuntime:
 
         A number already stored under this epoch is `COMMITTED`, so that the same commit may be sent again
         after `UNKNOWN`; under a newer epoch it is `STALE`.
+
+        Raises:
+            ContractBroken: The number leaves a gap: what lay between is lost, or was never sent.
         """
         key = self._task(task, partition)
         stored = self._one(key, deadline)
@@ -93,6 +96,8 @@ class FlowRuntime:
             return CommitOutcome.STALE
         if head.number >= number:
             return CommitOutcome.COMMITTED
+        if number > head.number + 1:
+            raise ContractBroken(f"task {task} commits number {number} after {head.number}")
         new = _Head(
             epoch,
             number,
@@ -197,9 +202,8 @@ class FlowRuntime:
 
     def fail_first(self, failure: FirstFailure, *, deadline: float) -> FirstFailure:
         """Records the first failure; returns the one that stands, which may be another's."""
-        key = f"{self._root}/failure"
-        self.store.commit([Change(key, msgspec.msgpack.encode(failure), ABSENT)], deadline=deadline)
-        return self.first_failure(deadline=deadline) or failure
+        stands = self._written_once(f"{self._root}/failure", msgspec.msgpack.encode(failure), deadline)
+        return msgspec.msgpack.decode(stands, type=FirstFailure)
 
     def first_failure(self, *, deadline: float) -> FirstFailure | None:
         """Returns the first failure, or None."""
@@ -248,10 +252,7 @@ class FlowRuntime:
 
     def finish(self, verdict: str, *, deadline: float) -> str:
         """Records the durable end of the run, once; returns the one that stands."""
-        key = f"{self._root}/finished"
-        self.store.commit([Change(key, verdict.encode(), ABSENT)], deadline=deadline)
-        stored = self._one(key, deadline)
-        return stored.value.decode() if stored else verdict
+        return self._written_once(f"{self._root}/finished", verdict.encode(), deadline).decode()
 
     def _once(self, task: str, input_id: str) -> str:
         return f"{self._root}/once/{task}/{input_id}"
@@ -261,6 +262,15 @@ class FlowRuntime:
 
     def _one(self, key: str, deadline: float) -> Stored | None:
         return _value(self.store.get([key], deadline=deadline), key).get(key)
+
+    def _written_once(self, key: str, value: bytes, deadline: float) -> bytes:
+        """Writes a record that is written once; returns the one that stands, and is there."""
+        for _ in range(_RETRIES):
+            self.store.commit([Change(key, value, ABSENT)], deadline=deadline)
+            stored = self._one(key, deadline)
+            if stored is not None:
+                return stored.value
+        raise UnobservableState(f"{key} may not have been written", remedy="look at the run folder's disk")
 
     def _must(self, outcome: StoreOutcome, what: str) -> None:
         if outcome is StoreOutcome.UNKNOWN:
