@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.backends.messaging_harness import LABELS, ROOMY, channel_id, competing, data, exclusive, reliable
 from videoflow.adapters.shm import ShmHost, ShmMessaging, ShmPayloads, TaskShape, open_worker
 from videoflow.backends.capabilities import Profile
 from videoflow.backends.messaging import (
@@ -17,6 +16,15 @@ from videoflow.backends.messaging import (
 from videoflow.backends.outcomes import Accepted, Known
 from videoflow.backends.payload import PayloadBytes, PayloadRef, RetentionContract
 from videoflow.clock import RealClock
+from videoflow.testing.examiners.envelopes import (
+    LABELS,
+    ROOMY,
+    channel_id,
+    competing,
+    data,
+    exclusive,
+    reliable,
+)
 
 CLOCK = RealClock()
 SIZE = 4096

@@ -2,17 +2,15 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from tests.backends.store_suite import StoreSuite
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.outcomes import Known, Observation, Unknown, UnknownReason
-from videoflow.backends.runtime import ABSENT, Change, FlowRuntime, StoreOutcome
+from videoflow.backends.runtime import Change, StoreOutcome
 from videoflow.clock import RealClock
 from videoflow.errors import OutputUnwritable, UnobservableState
 
@@ -41,17 +39,6 @@ def store(path: Path) -> Iterator[SqliteStore]:
     made.close()
 
 
-class TestLaws(StoreSuite):
-    """The laws of every store."""
-
-
-def test_a_commit_applies_all_or_none(store: SqliteStore) -> None:
-    store.commit([Change("a", b"1")], deadline=soon())
-    outcome = store.commit([Change("b", b"2"), Change("a", b"3", ABSENT)], deadline=soon())
-    assert outcome is StoreOutcome.CONFLICT
-    assert {k: s.value for k, s in value(store.scan("", deadline=soon())).items()} == {"a": b"1"}
-
-
 def test_a_full_disk_is_said_so_and_is_nothing_to_try_again(store: SqliteStore, path: Path) -> None:
     store.commit([Change("kept", b"1")], deadline=soon())
     store._connection.execute("PRAGMA max_page_count = 30")
@@ -60,37 +47,6 @@ def test_a_full_disk_is_said_so_and_is_nothing_to_try_again(store: SqliteStore, 
         store.commit(large, deadline=soon())
     assert (refusal.value.where, refusal.value.exit_status) == (str(path), 3)
     assert value(store.get(["kept"], deadline=soon()))["kept"].value == b"1"
-
-
-def test_a_version_is_never_used_twice(store: SqliteStore) -> None:
-    store.commit([Change("a", b"1", ABSENT)], deadline=soon())
-    old = value(store.get(["a"], deadline=soon()))["a"].version
-    store.commit([Change("a", None, old)], deadline=soon())
-    store.commit([Change("a", b"1", ABSENT)], deadline=soon())
-    assert store.commit([Change("a", b"2", old)], deadline=soon()) is StoreOutcome.CONFLICT
-    new = value(store.get(["a"], deadline=soon()))["a"].version
-    assert store.commit([Change("a", b"2", new)], deadline=soon()) is StoreOutcome.COMMITTED
-
-
-def test_scan_takes_exactly_the_prefix_in_order(store: SqliteStore) -> None:
-    names = ["run/1/b", "run/1/a", "run/1/é", "run/1/\U0010ffff", "run/10", "run/2"]
-    store.commit([Change(name, b"") for name in names], deadline=soon())
-    found = value(store.scan("run/1/", deadline=soon()))
-    assert list(found) == sorted(names[:4])
-
-
-def test_get_takes_more_keys_than_one_query_holds(store: SqliteStore) -> None:
-    names = [f"k{n}" for n in range(1700)]
-    store.commit([Change(name, name.encode()) for name in names], deadline=soon())
-    assert len(value(store.get(names, deadline=soon()))) == 1700
-
-
-def test_logs_are_numbered_from_one_each(store: SqliteStore) -> None:
-    store.append("x", [b"a", b"b"], deadline=soon())
-    store.append("y", [b"c"], deadline=soon())
-    store.append("x", [b"d"], deadline=soon())
-    assert value(store.read_log("x", 1, deadline=soon())) == [(2, b"b"), (3, b"d")]
-    assert value(store.read_log("y", 0, deadline=soon())) == [(1, b"c")]
 
 
 def test_a_held_lock_is_unknown_at_the_deadline_and_reads_go_on(path: Path, store: SqliteStore) -> None:
@@ -113,23 +69,6 @@ def test_a_busy_connection_and_a_closed_one_are_unknown(path: Path) -> None:
     store.close()
     assert isinstance(store.get(["a"], deadline=soon()), Unknown)
     assert store.commit([Change("a", b"")], deadline=soon()) is StoreOutcome.UNKNOWN
-
-
-def test_threads_count_without_losing(store: SqliteStore) -> None:
-    def count() -> None:
-        done = 0
-        while done < 25:
-            stored = value(store.get(["n"], deadline=soon())).get("n")
-            number = int(stored.value) if stored else 0
-            change = Change("n", str(number + 1).encode(), stored.version if stored else ABSENT)
-            done += store.commit([change], deadline=soon()) is StoreOutcome.COMMITTED
-
-    threads = [threading.Thread(target=count) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert value(store.get(["n"], deadline=soon()))["n"].value == b"75"
 
 
 CHILD = """
@@ -159,15 +98,6 @@ def test_processes_make_one_file_at_once_count_without_losing_and_are_killed(pat
     assert found["n"].value == b"60"
     assert len(found) == 61
     store.close()
-
-
-def test_the_flow_runtime_finds_what_a_closed_store_committed(path: Path) -> None:
-    store = SqliteStore(path, CLOCK)
-    assert FlowRuntime(store, "r").acquire_epoch("track", 0, deadline=soon()) == 1
-    store.close()
-    again = SqliteStore(path, CLOCK)
-    assert FlowRuntime(again, "r").acquire_epoch("track", 0, deadline=soon()) == 2
-    again.close()
 
 
 def test_what_is_not_a_record_file_is_refused_and_kept(path: Path) -> None:

@@ -7,16 +7,6 @@ from functools import partial
 
 import pytest
 
-from tests.backends.messaging_harness import (
-    LABELS,
-    channel_id,
-    competing,
-    data,
-    exclusive,
-    ordinals,
-    reliable,
-    skip,
-)
 from videoflow.backends.capabilities import Profile
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging
 from videoflow.backends.messaging import (
@@ -31,6 +21,16 @@ from videoflow.backends.messaging import (
 )
 from videoflow.backends.outcomes import Accepted, Known, PublicationOutcome, Rejected, RejectReason
 from videoflow.clock import RealClock
+from videoflow.testing.examiners.envelopes import (
+    LABELS,
+    channel_id,
+    competing,
+    data,
+    exclusive,
+    ordinals,
+    reliable,
+    skip,
+)
 
 ITEMS = 1500
 PATIENCE = 20.0

@@ -20,7 +20,7 @@ COMMIT = "            yield from self.commit(action)\n"
 RULES = "tests/promises/test_rules.py::"
 STEPPED = "tests/worker/test_core.py::"
 THREADS = "tests/engines/test_threads.py::"
-MEMORY = "tests/backends/test_memory_messaging.py::TestMemory::"
+MEMORY = "tests/contracts/test_messaging.py::TestMemory::"
 
 # What is planted; where; the test that must fail, and words of its complaint.
 DEFECTS: dict[str, tuple[Change, str, str]] = {

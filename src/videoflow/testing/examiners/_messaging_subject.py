@@ -1,24 +1,17 @@
-"""What the laws of messaging are tried on: an implementation, its clock, and shorthands for envelopes.
+"""What the laws of messaging are tried on: an implementation, its clock, and probes that look behind it.
 
-To try an implementation, write a `Harness` and a test class that inherits every suite:
-
-    class TestMine(PublishingSuite, CompetingSuite, ExclusiveSuite, LiveSuite, LedgerSuite, PayloadSuite):
-        @pytest.fixture
-        def harness(self) -> Iterator[Harness]:
-            with closing(MyHarness()) as harness:
-                yield harness
-
-The suites are in `messaging_publishing`, `messaging_leases`, `messaging_fates` and `messaging_payloads`.
-Nothing here sleeps: what must arrive is asked for with a deadline, what must not arrive is asked for with
-a deadline in the past, after `settle_down`.
+Used by `MessagingExaminer`: an adapter brings a subclass. Nothing here sleeps: what must arrive is asked for
+with a deadline, what must not arrive is asked for with a deadline in the past, after `settle_down`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
-from videoflow.backends.capabilities import Profile
-from videoflow.backends.coverage import Cause, Hop, Origin, OriginRecord
+import msgspec
+
+from videoflow.backends.capabilities import MessagingCapabilities, Profile
+from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import (
     Bounds,
     ChannelId,
@@ -28,21 +21,15 @@ from videoflow.backends.messaging import (
     Delivery,
     Envelope,
     Kind,
-    Layout,
-    LiveSubscriptionSpec,
     MessagingBackend,
-    OwnerLabels,
-    Reliability,
-    ReliableSubscriptionSpec,
     Settlement,
     SubscriptionId,
-    SubscriptionKind,
     SubscriptionSpec,
     SubscriptionStatus,
-    Writer,
 )
 from videoflow.backends.outcomes import (
     Accepted,
+    Durability,
     Known,
     Observation,
     PublicationOutcome,
@@ -51,16 +38,14 @@ from videoflow.backends.outcomes import (
     SettleConfirmed,
 )
 from videoflow.backends.payload import PayloadStore
-from videoflow.clock import Clock
+from videoflow.clock import Clock, Waitable
+from videoflow.testing.examiners._examiner import PATIENCE_SECONDS, Subject
+from videoflow.testing.examiners.envelopes import LABELS, ROOMY, channel_id, exclusive
 
-PATIENCE_SECONDS = 10.0
-LABELS = OwnerLabels("flow", "run")
-ROOMY = Bounds(1000, 2**30)
-RELIABLE = Layout()
-LIVE = Layout(Reliability.LIVE)
+_SERVERS = (Durability.STREAM, Durability.STREAM_QUORUM)
 
 
-class Harness(ABC):
+class MessagingSubject(Subject):
     """One implementation under test, with one run in it."""
 
     clock: Clock
@@ -86,8 +71,23 @@ class Harness(ABC):
         """Lets everything that is under way arrive; nothing to do where calls take effect at once."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Ends the implementation."""
+    def raw(self, channel: ChannelId) -> tuple[str, ...]:
+        """Returns the publication ids that lie in the store and that not every reader has settled.
+
+        A raw probe: it reads what the implementation wrote by other means than the object under test.
+        """
+
+    @abstractmethod
+    def raw_objects(self) -> int:
+        """Returns how many objects the payload store holds, by other means than the object under test.
+
+        A subject without payloads raises what it likes: then `cannot` names what rests on it.
+        """
+
+    @property
+    def capabilities(self) -> MessagingCapabilities:
+        """What the implementation claims."""
+        return self.backend("engine").capabilities()
 
     # Shorthands -------------------------------------------------------------------------------
 
@@ -207,6 +207,18 @@ class Harness(ABC):
         self.settle_down()
         return value(self.backend("engine").settled(subscription, deadline=self.soon()))
 
+    def waited(self, waitable: Waitable) -> bool:
+        """Waits for something that must become ready; returns whether it did."""
+        self.settle_down()
+        return self.clock.wait([waitable], self.soon()) == {waitable}
+
+    def acquired(self, channel: ChannelId, reader: str = "sink") -> Iterator[tuple[SubscriptionId, str]]:
+        """Acquires each partition of a channel by an owner of its own; yields (subscription, owner)."""
+        for partition in range(channel.layout.partitions):
+            subscription, owner = exclusive(reader, channel, partition), f"part-{partition}"
+            self.backend(owner).acquire(subscription, 1, deadline=self.soon())
+            yield subscription, owner
+
 
 T = TypeVar("T")
 
@@ -217,120 +229,20 @@ def value(observation: Observation[T]) -> T:
     return observation.value
 
 
-# Names and envelopes ------------------------------------------------------------------------------
-
-
-def channel_id(node: str = "detect", layout: Layout = RELIABLE, run_id: str = "run") -> ChannelId:
-    """Returns the name of a channel."""
-    return ChannelId("flow", run_id, node, "out", layout)
-
-
-def competing(reader: str = "work", channel: ChannelId | None = None) -> SubscriptionId:
-    """Returns the name of a competing subscription."""
-    return SubscriptionId(channel or channel_id(), reader, SubscriptionKind.COMPETING)
-
-
-def exclusive(reader: str = "sink", channel: ChannelId | None = None, partition: int = 0) -> SubscriptionId:
-    """Returns the name of an exclusive subscription."""
-    return SubscriptionId(channel or channel_id(), reader, SubscriptionKind.EXCLUSIVE, partition)
-
-
-def reliable(
-    subscription: SubscriptionId, credit: Bounds = ROOMY, spread: int | None = None, replicas: int = 1
-) -> ReliableSubscriptionSpec:
-    """Returns a specification of a reader that loses nothing."""
-    return ReliableSubscriptionSpec(
-        subscription=subscription, credit=credit, spread=spread, replicas=replicas, labels=LABELS
-    )
-
-
-def live(
-    subscription: SubscriptionId,
-    capacity: int = 1,
-    latest_key: str | None = "source",
-    max_age_seconds: float | None = None,
-    credit: Bounds = ROOMY,
-) -> LiveSubscriptionSpec:
-    """Returns a specification of a reader of the newest."""
-    return LiveSubscriptionSpec(
-        subscription=subscription,
-        credit=credit,
-        replicas=1,
-        latest_key=latest_key,
-        capacity=capacity,
-        max_age_seconds=max_age_seconds,
+def unclaimed(subject: MessagingSubject) -> Iterator[tuple[ChannelSpec, str]]:
+    """Yields specifications that ask for more than is claimed, each with the guarantee that is missing."""
+    claimed = subject.capabilities
+    plain = ChannelSpec(
+        channel=channel_id(),
+        profile=Profile.RELIABLE_WORK,
+        slots=1,
+        bounds=ROOMY,
+        subscriptions=(),
         labels=LABELS,
     )
-
-
-def data(
-    channel: ChannelId,
-    ordinal: int,
-    *,
-    slot: int = 0,
-    epoch: int = 0,
-    path: tuple[Hop, ...] = (),
-    suffix: str = "",
-    **more: Any,
-) -> Envelope:
-    """Returns the item of one ordinal of the source `camera`; `more` are fields of the envelope."""
-    k = "".join(f".{hop.k}" for hop in path)
-    fields: dict[str, Any] = {
-        "body": f"body-{ordinal}{k}{suffix}".encode(),
-        "size_bytes": 10,
-        "event_time": ordinal / 25,
-    }
-    return Envelope(
-        channel=channel,
-        publication_id=f"publication-{ordinal}{k}{suffix}",
-        kind=Kind.DATA,
-        writer=Writer(channel.node, slot, epoch),
-        input_id=f"input-{ordinal}",
-        origin=Origin("camera", 0, ordinal),
-        path=path,
-        **(fields | more),
-    )
-
-
-def fan_out(channel: ChannelId, ordinal: int, count: int, **more: Any) -> list[Envelope]:
-    """Returns the statement of one ordinal with so many items."""
-    hops = [Hop("detect", "crops", k, count) for k in range(count)]
-    return [data(channel, ordinal, path=(hop,), **more) for hop in hops]
-
-
-def skip(
-    channel: ChannelId,
-    *intervals: tuple[int, int],
-    cause: Cause = Cause.SKIPPED,
-    slot: int = 0,
-    epoch: int = 0,
-    partition: int = 0,
-) -> Envelope:
-    """Returns a skip of whole ordinals of the source `camera`."""
-    first = intervals[0][0]
-    return Envelope(
-        channel=channel,
-        publication_id=f"skip-{intervals}",
-        kind=Kind.SKIP,
-        writer=Writer(channel.node, slot, epoch),
-        input_id=f"input-{first}",
-        origin=Origin("camera", 0, first),
-        partition=partition,
-        intervals=intervals,
-        cause=cause,
-    )
-
-
-def ordinals(deliveries: list[Delivery]) -> list[int]:
-    """Returns the ordinals of deliveries, in order."""
-    return [delivery.envelope.origin.ordinal for delivery in deliveries]
-
-
-def tally(records: tuple[OriginRecord, ...]) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    """Returns (fate, cause) → closed ordinals of the source `camera`."""
-    return {
-        (kind, cause): intervals
-        for record in records
-        if record.node == "camera"
-        for kind, cause, intervals in record.ordinals
-    }
+    for profile in set(Profile) - claimed.profiles:
+        yield msgspec.structs.replace(plain, profile=profile), "profile"
+    if claimed.durability not in _SERVERS:
+        yield msgspec.structs.replace(plain, persistent=True), "persistence"
+    if isinstance(claimed.copies, Known):
+        yield msgspec.structs.replace(plain, copies=claimed.copies.value + 2), "copies"

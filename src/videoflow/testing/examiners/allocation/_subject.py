@@ -26,6 +26,7 @@ class Ability(StrEnum):
     STATIC_SLICES = "has prepared MIG slices"
     SHARING_KINDS = "hosts of every kind of sharing"
     FOREIGN_OWNER = "another allocator may own a host"
+    KEEPS_OUT = "keeps others out of what is held"
     STAGES = "preparation can be held back"
     MASKS = "binds by CUDA_VISIBLE_DEVICES"
     CLAIM_MANIFESTS = "renders claims"
@@ -106,19 +107,21 @@ class FixtureHost:
 
 
 class AllocationSubject(Subject):
-    """One implementation under test; `furnish` is called first, once.
+    """One implementation under test; `furnish` is called first.
 
     Attributes:
         lacks: Ability → why the implementation or its set-up has not got it. Every other one is there.
+        product_key: Key of a constraint that asks for the product of a card.
     """
 
     lacks: ClassVar[Mapping[Ability, str]] = {}
+    product_key: ClassVar[str] = "product"
 
     # Setting up -------------------------------------------------------------------------------
 
     @abstractmethod
     def furnish(self, hosts: Sequence[FixtureHost]) -> None:
-        """Makes the authority with these hosts and no claims."""
+        """Makes the authority anew, with these hosts and no claims, and forgets every process."""
 
     @abstractmethod
     def backend(self, process: str = "main") -> AcceleratorAllocationBackend:
@@ -139,7 +142,7 @@ class AllocationSubject(Subject):
         """Asks about each call of a backend to its authority from now on, in the thread of the call.
 
         `decide` is called before the call takes effect; it may block, and may use the subject itself, whose
-        own probes are not asked about.
+        own probes are not asked about. No call is made while a lock is held that another process needs.
         """
 
     @abstractmethod
@@ -198,7 +201,7 @@ class AllocationSubject(Subject):
 
     @abstractmethod
     def exclusive(self) -> tuple[tuple[str, str], ...]:
-        """Returns those of `owned` that are held for one owner alone; a slice is a device of its own."""
+        """Returns those of `owned` that are held for one owner alone, and with a card all its slices."""
 
     @abstractmethod
     def layouts(self) -> Mapping[str, Layout]:

@@ -1,0 +1,43 @@
+"""Random schedules of messaging: memory against a small model, shared memory against memory."""
+
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.contracts.memory_subject import MemorySubject
+from tests.contracts.shm_subject import ShmSubject
+from videoflow.testing.examiners import MessagingSubject
+from videoflow.testing.examiners.machines import MessagingMachine, PartitionMachine, TwinMachine
+
+
+def memory_and_shm() -> tuple[MessagingSubject, MessagingSubject]:
+    return MemorySubject(), ShmSubject()
+
+
+class MemoryMachine(MessagingMachine):
+    make_subject = MemorySubject
+
+
+class ShmTwins(TwinMachine):
+    make_subjects = staticmethod(memory_and_shm)
+
+
+class ShmPartitions(PartitionMachine):
+    make_subjects = staticmethod(memory_and_shm)
+
+
+def test_random_schedules_keep_every_law_in_memory(schedules: int) -> None:
+    run_state_machine_as_test(
+        MemoryMachine, settings=settings(max_examples=40 * schedules, stateful_step_count=40)
+    )
+
+
+def test_shared_memory_says_what_memory_says(schedules: int) -> None:
+    run_state_machine_as_test(
+        ShmTwins, settings=settings(max_examples=12 * schedules, stateful_step_count=40)
+    )
+
+
+def test_partitions_in_shared_memory_say_what_those_in_memory_say(schedules: int) -> None:
+    run_state_machine_as_test(
+        ShmPartitions, settings=settings(max_examples=12 * schedules, stateful_step_count=40)
+    )
