@@ -72,6 +72,11 @@ def is_within(pid: int, ancestor: int) -> bool:
     return False
 
 
+def this_boot() -> str:
+    """Returns the id of this boot of this machine, which its containers share; "" where unknown."""
+    return _place().partition("/")[0]
+
+
 def _start_of(pid: int) -> str | None:
     """Returns the start time of a live process; None for one that is gone or waits to be reaped."""
     fields = _fields_of(pid)

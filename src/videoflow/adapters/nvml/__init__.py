@@ -6,11 +6,12 @@ what one GPU would not say is told as a problem.
 """
 
 from videoflow.adapters.nvml._host import ANSWER_SECONDS, read_host
-from videoflow.adapters.nvml._reading import DeviceReading, HostReading, Using, maskable
+from videoflow.adapters.nvml._reading import IDLE_BYTES, DeviceReading, HostReading, Using, maskable
 from videoflow.adapters.nvml._visible import ambiguous, visible_devices
 
 __all__ = [
     "ANSWER_SECONDS",
+    "IDLE_BYTES",
     "DeviceReading",
     "HostReading",
     "Using",

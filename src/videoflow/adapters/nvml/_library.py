@@ -1,6 +1,7 @@
 """Asks NVML through `nvidia-ml-py`; the one place that imports it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeAlias, TypeVar
 
@@ -77,11 +78,10 @@ class _Host:
             devices=tuple(devices),
             links=links_between(nvml, handles, whole) if links else (),
             driver=self._optional(nvml.nvmlSystemGetDriverVersion) or "",
-            problems=tuple(self._problems),
         )
 
     def _gpu(self, ordinal: int, handle: Handle) -> list[DeviceReading]:
-        nvml = self._nvml
+        nvml, self._problems = self._nvml, []
         uuid, product = nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle)
         total, used = self._memory(uuid, handle)
         mig = self._secondary(f"{uuid}: MIG mode", lambda: nvml.nvmlDeviceGetMigMode(handle), absent=(0, 0))
@@ -95,7 +95,8 @@ class _Host:
             prohibited=self._optional(lambda: nvml.nvmlDeviceGetComputeMode(handle)) == _PROHIBITED,
             facts=self._facts(handle),
         )
-        return [whole, *(self._slices(whole, handle) if partitioned else ())]
+        found = [whole, *(self._slices(whole, handle) if partitioned else ())]
+        return [replace(device, problems=tuple(self._problems)) for device in found]
 
     def _slices(self, whole: DeviceReading, handle: Handle) -> list[DeviceReading]:
         nvml, identity = self._nvml, whole.identity
@@ -146,7 +147,7 @@ class _Host:
         if found is None:
             self._note(f"{name}: memory: the driver does not say")
             return None, None
-        return int(found.total), int(found.used)
+        return int(found.total) - int(found.reserved), int(found.used)
 
     def _users(self, name: str, handle: Handle) -> tuple[Using, ...] | None:
         nvml = self._nvml

@@ -35,6 +35,8 @@ class DeviceReading:
         sharing: How it is handed out, as far as there is evidence.
         prohibited: The compute mode forbids its use.
         facts: What a constraint may ask of it.
+        problems: What could not be read of it, or of the GPU that it is a slice of; with any, what is said
+            of its use is not all.
     """
 
     identity: DeviceIdentity
@@ -44,6 +46,7 @@ class DeviceReading:
     sharing: HostSharing = HostSharing.PHYSICAL
     prohibited: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
     @property
     def is_slice(self) -> bool:
@@ -60,14 +63,12 @@ class HostReading:
         links: Between GPUs, by `device_key`; only where they were asked for and could be read.
         driver: Its version, or "".
         source: `nvml` or `nvidia-smi`.
-        problems: What could not be read; with any, the reading is no complete one.
     """
 
     devices: tuple[DeviceReading, ...]
     links: tuple[Link, ...] = ()
     driver: str = ""
     source: str = "nvml"
-    problems: tuple[str, ...] = ()
 
 
 def maskable(devices: Sequence[DeviceReading]) -> list[Maskable]:

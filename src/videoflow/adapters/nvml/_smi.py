@@ -51,29 +51,33 @@ def _parsed(host: str, log: Xml.Element) -> HostReading:
     said = log.findtext("attached_gpus", "").strip()
     if said != str(len(gpus)):
         raise ValueError(f"it counts {said or 'no'} GPUs and lists {len(gpus)}")
-    problems: list[str] = []
-    devices = tuple(_gpu(host, ordinal, gpu, problems) for ordinal, gpu in enumerate(gpus))
+    devices = tuple(_gpu(host, ordinal, gpu) for ordinal, gpu in enumerate(gpus))
     driver = log.findtext("driver_version", "").strip()
-    return HostReading(devices, (), driver, _COMMAND, tuple(problems))
+    return HostReading(devices, (), driver, _COMMAND)
 
 
-def _gpu(host: str, ordinal: int, gpu: Xml.Element, problems: list[str]) -> DeviceReading:
+def _gpu(host: str, ordinal: int, gpu: Xml.Element) -> DeviceReading:
     uuid = gpu.findtext("uuid", "").strip()
     if not uuid:
         raise ValueError(f"GPU {ordinal} has no UUID")
     total, used = (_bytes(gpu, f"fb_memory_usage/{what}") for what in ("total", "used"))
-    if total is None or used is None:
-        problems.append(f"{uuid}: memory: {_COMMAND} does not say")
-    users = _users(gpu)
-    if users is None:
-        problems.append(f"{uuid}: processes: {_COMMAND} does not say")
+    reserved, users = _bytes(gpu, "fb_memory_usage/reserved") or 0, _users(gpu)
+    unsaid = {"memory": total is None or used is None, "processes": users is None}
     return DeviceReading(
-        identity=DeviceIdentity(host, ordinal, uuid, None, gpu.findtext("product_name", "").strip(), total),
+        identity=DeviceIdentity(
+            node=host,
+            ordinal=ordinal,
+            uuid=uuid,
+            mig_uuid=None,
+            product=gpu.findtext("product_name", "").strip(),
+            memory_bytes=None if total is None else total - reserved,
+        ),
         used_bytes=used,
         users=users,
         partitioned=gpu.findtext("mig_mode/current_mig", "").strip() == "Enabled",
         sharing=_sharing(gpu),
         prohibited=gpu.findtext("compute_mode", "").strip() == "Prohibited",
+        problems=tuple(f"{uuid}: {what}: {_COMMAND} does not say" for what, isso in unsaid.items() if isso),
     )
 
 

@@ -1,0 +1,41 @@
+"""What a workload is told: which devices it may see, and what it was granted."""
+
+import json
+
+from videoflow.backends.allocation import DeliveredGrant, Sharing, WorkloadBindings
+from videoflow.deploy.allocation_local._ledger import Claim
+from videoflow.deploy.allocation_local._settings import BY_ADDRESS, MASK_VARIABLE, ORDER_VARIABLE, Policy
+
+GRANT_VARIABLE = "VIDEOFLOW_GRANT"
+
+
+def granted(claim: Claim, workload_id: str) -> DeliveredGrant:
+    """Returns what a claim gives to one of its workloads."""
+    request = next((one for one in claim.requests if one.workload_id == workload_id), None)
+    devices = claim.assignments[workload_id]
+    alone = request is None or request.sharing in (Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG)
+    return DeliveredGrant(
+        workload_id=workload_id,
+        devices=devices,
+        exclusive=alone and claim.policy == Policy.STRICT,
+        requested=len(devices) if request is None else request.device_count,
+        policy=claim.policy,
+    )
+
+
+def bindings_of(grant: DeliveredGrant) -> WorkloadBindings:
+    """Returns the environment of a workload.
+
+    Devices are named by MIG UUID, else by GPU UUID, else all of them by ordinal, then in the order of their
+    addresses, since by default CUDA numbers the fastest first.
+    """
+    ids = [device.mig_uuid or device.uuid for device in grant.devices]
+    named = [str(found) for found in ids]
+    if any(found is None for found in ids):
+        named = [str(device.ordinal) for device in grant.devices]
+    env = {
+        MASK_VARIABLE: ",".join(named),
+        ORDER_VARIABLE: BY_ADDRESS,
+        GRANT_VARIABLE: json.dumps(grant.to_dict(), sort_keys=True),
+    }
+    return WorkloadBindings(env=env)

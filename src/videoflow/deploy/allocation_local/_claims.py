@@ -1,0 +1,95 @@
+"""Claims as values: what they hold of each device, how they are observed, what the allocator guarantees."""
+
+from videoflow.backends.allocation import (
+    ClaimObservation,
+    ClaimStatus,
+    DeviceIdentity,
+    Sharing,
+    WorkloadRequest,
+    device_key,
+)
+from videoflow.backends.capabilities import AllocationCapabilities, Enforcement
+from videoflow.deploy.allocation_local._bindings import granted
+from videoflow.deploy.allocation_local._ledger import Claim, Share
+from videoflow.deploy.allocation_local._settings import Policy
+
+
+def capabilities_of(policy: Policy) -> AllocationCapabilities:
+    """Returns what the local allocator guarantees under a policy."""
+    return AllocationCapabilities(
+        adapter="local",
+        authority="sqlite",
+        exclusive_device=policy is Policy.STRICT,
+        isolated_mig=policy is Policy.STRICT,
+        cooperative_sharing=True,
+        memory_enforcement=Enforcement.ACCOUNTING,
+        multi_device=True,
+        topology_verification=policy is Policy.STRICT,
+        elastic=False,
+        admission_boundary="host",
+    )
+
+
+def shares_of(claim: Claim) -> dict[str, list[Share]]:
+    """Returns, for each device of a claim, what its workloads hold of it."""
+    requests = {request.workload_id: request for request in claim.requests}
+    shares: dict[str, list[Share]] = {}
+    for name, devices in claim.assignments.items():
+        request = requests.get(name)
+        strict = claim.policy == Policy.STRICT
+        exclusive = strict and (
+            request is None or request.sharing in (Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG)
+        )
+        promised = peak(request) if strict and not exclusive else 0
+        for device in devices:
+            share = Share(claim.claim_id, claim.owner, name, exclusive, promised)
+            shares.setdefault(device_key(device), []).append(share)
+    return shares
+
+
+def peak(request: WorkloadRequest | None) -> int:
+    """Returns the bytes of each device that are promised to a sharer."""
+    if request is None:
+        return 0
+    return max(request.declared_peak_memory_bytes or 0, request.reserved_memory_bytes or 0)
+
+
+def still_fits(claim: Claim, request: WorkloadRequest) -> bool:
+    """Returns whether what a workload holds is enough for what it now asks."""
+    before = next((one for one in claim.requests if one.workload_id == request.workload_id), None)
+    held: tuple[DeviceIdentity, ...] = claim.assignments[request.workload_id]
+    return (
+        before is not None
+        and request.sharing is before.sharing
+        and peak(request) <= peak(before)
+        and all((device.memory_bytes or 0) >= (request.minimum_usable_memory_bytes or 0) for device in held)
+    )
+
+
+def observation(claim: Claim, evidence: tuple[str, ...] = ()) -> ClaimObservation:
+    """Returns a claim as it stands in the ledger."""
+    ready = claim.status is ClaimStatus.READY
+    names = sorted(claim.assignments)
+    return ClaimObservation(
+        claim_id=claim.claim_id,
+        owner=claim.owner,
+        desired_generation=claim.generation,
+        observed_generation=claim.generation if ready else None,
+        status=claim.status,
+        grant=granted(claim, names[0]) if ready and names else None,
+        evidence=evidence
+        or (("looked at after it was claimed, and nobody else was there",) if ready else ()),
+    )
+
+
+def failed(claim: Claim, evidence: str, why: str) -> ClaimObservation:
+    """Returns a claim that holds nothing, and why."""
+    return ClaimObservation(
+        claim_id=claim.claim_id,
+        owner=claim.owner,
+        desired_generation=claim.generation,
+        observed_generation=None,
+        status=ClaimStatus.FAILED,
+        grant=None,
+        evidence=(evidence, why),
+    )
