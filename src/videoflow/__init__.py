@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Consumer,
         Context,
         Flow,
+        Gpu,
         Item,
         Node,
         NodeOptions,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         producer,
     )
     from videoflow.graph import ByTime as ByTime
-    from videoflow.graph import Gpu as Gpu
     from videoflow.graph import Last as Last
     from videoflow.graph import Session as Session
     from videoflow.graph import Tumbling as Tumbling
@@ -74,6 +74,7 @@ __all__ = [
     "FlowError",
     "FlowFileError",
     "FlowInvalid",
+    "Gpu",
     "Frame",
     "IncompatibleProfile",
     "Item",
@@ -105,7 +106,7 @@ __all__ = [
 ]
 
 # Named in the design and refused by the compiler until they are built; not part of the frozen list.
-_LATER = ("ByTime", "Gpu", "Last", "Session", "Tumbling")
+_LATER = ("ByTime", "Last", "Session", "Tumbling")
 
 
 def __getattr__(name: str) -> object:

@@ -217,8 +217,6 @@ LATER: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
     "join by time": (lambda: through(Double(join=vf.ByTime())), "double", "ByTime"),
     "window": (lambda: through(Double(window=vf.Last(items=3))), "double", "window"),
     "image": (lambda: through(Double(image="registry/x")), "double", "image="),
-    "gpus": (lambda: through(Double(resources=vf.Resources(gpus=1))), "double", "gpus"),
-    "gpu sharing": (lambda: through(Double(resources=vf.Resources(gpu=vf.Gpu()))), "double", "gpus"),
     "snapshot": (lambda: through(Keeper()), "keeper", "snapshot()"),
     "later port": (lambda: [Sink(name="s")(Later().packets)], "s", "later.packets"),
 }

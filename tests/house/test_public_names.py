@@ -14,6 +14,7 @@ AUTHORING = {
     "Consumer",
     "Context",
     "Flow",
+    "Gpu",
     "Item",
     "Node",
     "NodeOptions",

@@ -20,6 +20,7 @@ from videoflow.graph._factory import FactoryParameter, call_factory, parameters,
 from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run_options
 from videoflow.graph._folder import flow_folder, within_folder
 from videoflow.graph._functions import consumer, processor, producer
+from videoflow.graph._gpus import parse_condition
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
@@ -93,6 +94,7 @@ __all__ = [
     "mermaid",
     "parameters",
     "parse_bytes",
+    "parse_condition",
     "parse_requirements",
     "processor",
     "producer",

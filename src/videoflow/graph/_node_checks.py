@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from videoflow.errors import NotYet, Problem
+from videoflow.graph._gpus import check_gpus
 from videoflow.graph._methods import Method, shape_of
 from videoflow.graph._naming import NAME
 from videoflow.graph._node import Node
@@ -31,6 +32,7 @@ def check_node(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     yield from _check_wiring(node, spec)
     yield from _check_markers(node, spec)
     yield from _check_ranges(spec.name, spec.options)
+    yield from check_gpus(spec.name, spec.options.resources)
     yield from _check_order(spec)
     yield from _check_later(node, spec)
 
@@ -222,9 +224,6 @@ def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
         yield later(name, "window=", "leave it out, and keep what is needed in ctx.state")
     if options.image is not None:
         yield later(name, "image=", "leave it out")
-    resources = given.get("resources")
-    if resources is not None and (resources.gpus or resources.gpu_memory_bytes or resources.gpu):
-        yield later(name, "accelerators (gpus > 0)", "leave gpus and gpu out of Resources")
     for method in ("snapshot", "restore"):
         maker = next((cls for cls in type(node).__mro__ if method in vars(cls)), None)
         if maker is not None and not maker.__module__.startswith(_LIBRARY):

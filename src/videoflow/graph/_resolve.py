@@ -9,7 +9,7 @@ from typing import Any
 from videoflow.graph._node import Node
 from videoflow.graph._types import Value
 from videoflow.graph._values import Resources
-from videoflow.graph.spec import BatchSpec, NodeKind, OptionsSpec, ResourcesSpec, TraitsSpec
+from videoflow.graph.spec import BatchSpec, GpuSpec, NodeKind, OptionsSpec, ResourcesSpec, TraitsSpec
 
 
 def options_of(node: Node, traits: TraitsSpec) -> OptionsSpec:
@@ -31,6 +31,7 @@ def options_of(node: Node, traits: TraitsSpec) -> OptionsSpec:
             memory_bytes=resources.memory_bytes,
             gpus=resources.gpus,
             gpu_memory_bytes=resources.gpu_memory_bytes,
+            gpu=None if resources.gpu is None else GpuSpec(**_fields(resources.gpu)),
         ),
         on_error=dict(given.get("on_error", {})),
         retries=given.get("retries", 3),

@@ -76,13 +76,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """How a replica shares an accelerator; named for later, refused by the compiler now.
+    """How a replica uses its accelerators.
 
     Attributes:
-        sharing: How the device is shared.
-        peak_memory_bytes: The most memory that is in use at once.
-        features: Features that the device must have.
-        constraints: Other conditions on the device.
+        sharing: `exclusive` (nobody else is on the device; the default), `isolated_mig` (a MIG slice),
+            `cooperative` (with others, admitted by the peaks that all of them declare), or `accounting_only`
+            (with others, counted and not limited).
+        peak_memory_bytes: The most memory of each device that is in use at once.
+        features: What the devices must have beyond that: `peer-access` between several; `mps`,
+            `dynamic-mig`, `consumable-capacity`.
+        constraints: Conditions on each device, such as `product=NVIDIA L4`, `memory_bytes>=40000000000`,
+            `compute_capability>=90`, `mig_profile=1g.10gb`; one that begins with `prefer ` is a preference.
     """
 
     sharing: str | None = None
@@ -98,9 +102,9 @@ class Resources:
     Attributes:
         cpus: Processor cores, may be a fraction.
         memory_bytes: Memory, or None where it does not matter.
-        gpus: Accelerators (later).
-        gpu_memory_bytes: Least usable memory of each (later).
-        gpu: How they may be shared (later).
+        gpus: Accelerators.
+        gpu_memory_bytes: Least usable memory of each.
+        gpu: How they are used; None: each is the replica's own.
     """
 
     cpus: float = 1.0

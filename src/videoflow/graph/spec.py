@@ -98,6 +98,15 @@ class BatchSpec(Struct, frozen=True, kw_only=True):
     group_by: Literal["shape"] | None = None
 
 
+class GpuSpec(Struct, frozen=True, kw_only=True):
+    """How one replica uses its accelerators; the fields are those of `vf.Gpu`."""
+
+    sharing: str | None = None
+    peak_memory_bytes: int | None = None
+    features: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+
+
 class ResourcesSpec(Struct, frozen=True, kw_only=True):
     """What one replica needs."""
 
@@ -105,6 +114,7 @@ class ResourcesSpec(Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     gpus: int = 0
     gpu_memory_bytes: int | None = None
+    gpu: GpuSpec | None = None
 
 
 class OptionsSpec(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from videoflow.planner._accelerators import accelerator_requests
     from videoflow.planner._admitted import AdmittedChannel, CompositionPlan, Distance, Ground
     from videoflow.planner._composition import plan_composition
     from videoflow.planner._facts import PlanFacts, SizingDefaults
@@ -36,12 +37,13 @@ __all__ = [
     "SinkDeclaration",
     "SizingDefaults",
     "TaskRequirement",
+    "accelerator_requests",
     "plan_composition",
     "plan_flow",
 ]
 
 # A worker process reads plans and makes none: it does not pay for loading what plans.
-_MODULES = ("_admitted", "_composition", "_facts", "_findings", "_plan", "_requirements")
+_MODULES = ("_accelerators", "_admitted", "_composition", "_facts", "_findings", "_plan", "_requirements")
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from videoflow.backends.allocation import Sharing
 from videoflow.backends.capabilities import (
     AllocationCapabilities,
     ExecutionCapabilities,
@@ -55,6 +56,7 @@ class PlanFacts:
         fuse: False: labels are ignored and each node is a task, to compare.
         defaults: Where sizing starts.
         allocation: What its allocator of accelerators guarantees, or None where it has none.
+        gpu_sharing: How accelerators are shared where a node does not say.
     """
 
     engine: str
@@ -69,3 +71,4 @@ class PlanFacts:
     fuse: bool = True
     defaults: SizingDefaults = SizingDefaults()
     allocation: AllocationCapabilities | None = None
+    gpu_sharing: Sharing = Sharing.EXCLUSIVE

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from videoflow.backends.allocation import WorkloadRequest
 from videoflow.backends.capabilities import ExecutionCapabilities, Profile
 from videoflow.backends.messaging import Bounds
 from videoflow.backends.outcomes import known
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import ChannelRequirementSpec, FlowSpec, NodeKind, PortRef, RequirementsSpec
+from videoflow.planner._accelerators import requests_of
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fitting import Fit
 from videoflow.planner._ports import Port, describe_ports
@@ -56,10 +56,11 @@ def requirements_of(wiring: Wiring, facts: PlanFacts, fitted: Fit | None = None)
     _check_names(spec, stated)
     ports = describe_ports(wiring, facts)
     channels = [_channel(wiring, ports, fitted, channel) for channel in wiring.writers]
+    asking = [(task.name, task.replicas, task.nodes) for task in wiring.tasks]
     return CompositionRequirements(
         channels=(*channels, *_beside(wiring, channels)),
         tasks=tuple(_task(task, fitted) for task in wiring.tasks),
-        workloads=tuple(_workloads(wiring)),
+        workloads=tuple(requests_of(spec.flow_id, "", asking, facts.gpu_sharing)),
         exactly_once=_sinks(wiring.tasks) if stated.exactly_once_effects else (),
         horizon_seconds=stated.horizon_seconds,
         durable_control=stated.durable_control,
@@ -176,17 +177,3 @@ def _task(task: Task, fitted: Fit | None) -> TaskRequirement:
         memory_bytes=sum(said) if said else None,
         step_bytes=0 if fitted is None else fitted.sizing.reserves[task.name] // task.replicas,
     )
-
-
-def _workloads(wiring: Wiring) -> Iterator[WorkloadRequest]:
-    for task in wiring.tasks:
-        devices = max(node.options.resources.gpus for node in task.nodes)
-        memory = [node.options.resources.gpu_memory_bytes for node in task.nodes]
-        for replica in range(task.replicas if devices else 0):
-            yield WorkloadRequest(
-                wiring.spec.flow_id,
-                "",
-                f"{task.name}/{replica}",
-                device_count=devices,
-                minimum_usable_memory_bytes=max(filter(None, memory), default=None),
-            )
