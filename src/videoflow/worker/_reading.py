@@ -19,6 +19,7 @@ from videoflow.worker._payloads import Payloads
 from videoflow.worker.core import actions as a
 
 _WAIT_SECONDS = 0.5
+_LAST_SECONDS = 0.5
 
 
 class Reading:
@@ -100,12 +101,29 @@ class Reading:
                 return a.Pulled(deliveries, progress, failed)
             self._wait_for_input()
 
-    def markers(self) -> list[Sequence[Delivery]]:
-        """Receives the markers that have come."""
-        found = [self._messaging.receive(subscription, deadline=0.0) for subscription in self._markers]
+    def markers(self, *, last: bool = False) -> list[Sequence[Delivery]]:
+        """Receives the markers that have come.
+
+        Args:
+            last: Those that are on their way are waited for, a little.
+        """
+        receive = self._last_markers if last else self._markers_now
+        found = [receive(subscription) for subscription in self._markers]
         if any(found):
             self._figures.steps += 1
             faults.reach("receive.after")
+        return found
+
+    def _markers_now(self, subscription: SubscriptionId) -> Sequence[Delivery]:
+        return self._messaging.receive(subscription, deadline=0.0)
+
+    def _last_markers(self, subscription: SubscriptionId) -> Sequence[Delivery]:
+        found, deadline = self._markers_now(subscription), self._backends.deadline(_LAST_SECONDS)
+        while not found and self._backends.clock.monotonic() < deadline and not self._control.quit:
+            observed = self._messaging.observe_subscription(subscription, deadline=deadline)
+            if not isinstance(observed, Known) or not observed.value.available or observed.value.leased:
+                break
+            found = self._messaging.receive(subscription, deadline=deadline)
         return found
 
     def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:

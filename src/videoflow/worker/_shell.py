@@ -54,7 +54,7 @@ class Shell:
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._perform: dict[type, Callable[[Any], Any]] = {
             a.Pull: self._reading.pull,
-            a.PullMarkers: lambda _: self._reading.markers(),
+            a.PullMarkers: lambda action: self._reading.markers(last=action.last),
             a.Load: self._reading.load,
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
             a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),

@@ -372,7 +372,8 @@ class Inlet:
     def status(self) -> SubscriptionStatus:
         """Returns how far the subscription has come, as its words say, other replicas' included."""
         self.moved = False
-        status = self._progress.status((self._available(), len(self.held), self._evicted))
+        mine = self._available(), len(self.held), self._evicted
+        status = self._progress.status(None if self.place.broadcast else mine)
         if status.drained and not status.finished and not self.place.given and not self._read_all():
             return msgspec.structs.replace(status, drained=False)  # an earlier owner had it, this one not yet
         return status

@@ -34,7 +34,7 @@ class Marked(Concluding):
     def last_markers(self) -> Steps:
         """Takes the markers that have come by now; a writer that goes on does not keep this task."""
         for _ in range(_LAST_PULLS if self.program.controls else 0):
-            markers = yield PullMarkers()
+            markers = yield PullMarkers(last=True)
             if not any(markers):
                 break
             yield from self.take_markers(markers)

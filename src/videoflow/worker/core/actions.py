@@ -103,7 +103,13 @@ class Pull:
 
 @dataclass(slots=True)
 class PullMarkers:
-    """Receive the markers that have come, without waiting. Answer: deliveries per subscription to markers."""
+    """Receive the markers that have come. Answer: deliveries per subscription to markers.
+
+    Attributes:
+        last: None will be received later: where some have come and are on their way, wait a little.
+    """
+
+    last: bool = False
 
 
 @dataclass(slots=True)
