@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from videoflow.errors import (
+        AcceleratorFault,
         ArgumentInvalid,
         ContractBroken,
         EmissionRefused,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SKIP",
+    "AcceleratorFault",
     "ArgumentInvalid",
     "Batch",
     "ChannelRequirement",
@@ -74,8 +76,8 @@ __all__ = [
     "FlowError",
     "FlowFileError",
     "FlowInvalid",
-    "Gpu",
     "Frame",
+    "Gpu",
     "IncompatibleProfile",
     "Item",
     "LibraryMissing",

@@ -17,6 +17,7 @@ FlowError                 VF-FLOW           base; one printed block, the same as
 │   ├── LibraryMissing    VF-LIBRARY        an optional library that is not installed
 │   ├── MemoryShort       VF-MEMORY         a budget beyond what the machine or container allows
 │   ├── OutputUnwritable  VF-OUTPUT         a place that cannot be written
+│   ├── AcceleratorFault  VF-ACCELERATOR    accelerators that cannot be given, or are not what was given
 │   └── UnobservableState VF-UNOBSERVABLE   something that had to be read and could not be
 ├── SourceUnreadable      VF-SOURCE      1  a source that cannot be opened or decoded
 ├── NodeFailed            VF-NODE-FAILED 4  user code failed for good
@@ -276,6 +277,12 @@ class OutputUnwritable(EnvironmentFault):
     """A file or a folder that cannot be written."""
 
     code = "VF-OUTPUT"
+
+
+class AcceleratorFault(EnvironmentFault):
+    """Accelerators that cannot be given now, or that are not those that were given."""
+
+    code = "VF-ACCELERATOR"
 
 
 class UnobservableState(EnvironmentFault):

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 from videoflow.errors import UsageError
 
 ENGINES = "videoflow.engines"
+ALLOCATORS = "videoflow.allocators"
+DEVICES = "videoflow.devices"
 Registered: TypeAlias = Any
 
 

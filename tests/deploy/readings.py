@@ -45,7 +45,7 @@ def used(device: DeviceReading, size_bytes: int, *pids: int) -> DeviceReading:
 
 
 class Machine:
-    """A host whose readings a test changes, with one ledger and processes that live until they are said dead."""
+    """A host whose readings a test changes, with one ledger; processes live until they are said to be dead."""
 
     def __init__(self, folder: Path, *devices: DeviceReading, links: tuple[Link, ...] = ()) -> None:
         self.devices = list(devices)

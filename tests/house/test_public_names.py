@@ -30,6 +30,7 @@ AUTHORING = {
 }
 VALUES = {"Detections", "Event", "Frame", "RunReport"}
 ERRORS = {
+    "AcceleratorFault",
     "ArgumentInvalid",
     "ContractBroken",
     "EmissionRefused",

@@ -85,7 +85,7 @@ def check_gpus(name: str, resources: ResourcesSpec) -> Iterator[Problem]:
             yield Problem(
                 name,
                 f"gpu.constraints has {text!r}",
-                'write "product=NVIDIA L4", "memory_bytes>=40000000000" or "mig_profile", perhaps after "prefer "',
+                'write "product=NVIDIA L4" or "memory_bytes>=40000000000", with "prefer " before a wish',
             )
 
 
