@@ -1,8 +1,9 @@
 """The payload contract in a worker process: slots of its own slab, views of the slabs of others."""
 
+import contextlib
 import itertools
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -23,10 +24,11 @@ from videoflow.backends.payload import (
     RetentionContract,
     TransientFailure,
 )
-from videoflow.errors import ContractBroken, MemoryShort, ValueRefused
+from videoflow.errors import ContractBroken, MemoryShort, UnknownName, ValueRefused
 from videoflow.faults import reach
 
 _INTENT = "intent"
+_WITHOUT_RECEIPT = (_INTENT, "pin", "dead_letter", "archive")
 _FOREVER = float("inf")
 
 
@@ -68,11 +70,11 @@ class Claims:
         """Returns the claims on a slot."""
         return frozenset(self._names.get(slot, ()))
 
-    def keep_only(self, ledger: Mapping[str, frozenset[str]]) -> int:
-        """Ends what a ledger does not require; returns the number of slots that this freed."""
+    def keep_only(self, ledger: Mapping[str, frozenset[str]], pending: Collection[Slot]) -> int:
+        """Ends what a ledger does not require of what is sealed; returns how many slots that freed."""
         freed = 0
         for slot, names in list(self._names.items()):
-            for name in list(names):
+            for name in () if slot in pending else list(names):
                 family = name.partition("/")[0]
                 if family in ledger and name not in ledger[family]:
                     self.end(slot, name)
@@ -108,16 +110,24 @@ class _Pending(PendingPayload):
 
     def __init__(self, store: "ShmPayloads", ref: PayloadRef, claims: tuple[str, ...]) -> None:
         self._store = store
-        self._ref = ref
+        self._ref: PayloadRef | None = ref
         self._claims = claims
         self.buffer = store.writable(ref)
 
     def seal(self) -> PayloadRef:
+        ref, self._ref = self._ref, None
+        if ref is None:
+            raise UnknownName("the pending payload was sealed or abandoned")
+        self._store.sealed(ref)
         reach("payload.sealed")
-        return self._ref
+        return ref
 
     def abandon(self) -> None:
-        self._store.forget(self._ref, self._claims)
+        ref, self._ref = self._ref, None
+        if ref is not None:
+            self._store.forget(ref, self._claims)
+            with contextlib.suppress(BufferError):  # arrays lie over it: it stays taken until they are gone
+                self.buffer.release()
 
 
 class ShmPayloads(PayloadStore):
@@ -137,6 +147,7 @@ class ShmPayloads(PayloadStore):
         self._claims = claims
         self._numbers = itertools.count((process.kit.incarnation << 40) + 1)
         self._own = process.place.slab
+        self._pending: set[Slot] = set()
         self._largest = process.slab.span_bytes if self._own >= 0 else 0
         self._buffers: dict[int, weakref.ref[np.ndarray[tuple[int], np.dtype[np.uint8]]]] = {}
         self._size = process.kit.layout.slabs[self._own].size if self._own >= 0 else 0
@@ -204,7 +215,7 @@ class ShmPayloads(PayloadStore):
         slot = slot_of(ref)
         with self._process.lock:
             self._process.sweep()
-            if slot not in self._process.holds.counts:
+            if slot not in self._process.holds.counts or slot in self._pending:
                 return Missing("nothing that this process has not settled refers to it")
             self._process.holds.take(slot)
         whole = memoryview(self._process.memory(slot[0])).toreadonly()
@@ -220,8 +231,14 @@ class ShmPayloads(PayloadStore):
     def renew_obligation(
         self, claims: Sequence[tuple[PayloadRef, str]], *, deadline: float
     ) -> Sequence[ObligationReceipt | Missing]:
-        """Returns receipts: claims have no duration here."""
-        return self.acquire_obligation(claims, deadline=deadline)
+        """Says which claims are in force: they have no duration here."""
+        with self._process.lock:
+            return [
+                ObligationReceipt(name, _FOREVER)
+                if name in self._claims.of(slot_of(ref))
+                else Missing(f"there is no claim {name}")
+                for ref, name in claims
+            ]
 
     def release_obligation(
         self,
@@ -230,7 +247,14 @@ class ShmPayloads(PayloadStore):
         *,
         deadline: float,
     ) -> Sequence[ReleaseReceipt]:
-        """Ends claims of this process."""
+        """Ends claims of this process; a reader's claim only with the receipt of its settlement.
+
+        Raises:
+            ContractBroken: A reader's claim without a receipt.
+        """
+        for _, name in claims:
+            if completion_receipt is None and name.partition("/")[0] not in _WITHOUT_RECEIPT:
+                raise ContractBroken(f"the claim {name} is a reader's: it ends with its settlement's receipt")
         receipts = []
         with self._process.lock:
             for ref, name in claims:
@@ -250,7 +274,8 @@ class ShmPayloads(PayloadStore):
     ) -> Observation[int]:
         """Ends the claims of this process that the ledger does not require."""
         with self._process.lock:
-            return known(self._claims.keep_only(ledger), self._process.clock.monotonic())
+            freed = self._claims.keep_only(ledger, self._pending)
+            return known(freed, self._process.clock.monotonic())
 
     def inventory(self, *, deadline: float) -> Observation[tuple[PayloadRef, ...]]:
         """Returns the objects in this process's slab."""
@@ -258,7 +283,7 @@ class ShmPayloads(PayloadStore):
             self._process.sweep()
             refs = [
                 PayloadRef(STORE, f"{slab}:{offset}", size, "", generation)
-                for slab, offset, generation, size in self._process.holds.counts
+                for slab, offset, generation, size in self._process.holds.counts.keys() - self._pending
                 if slab == self._own
             ]
         return known(tuple(refs), self._process.clock.monotonic())
@@ -272,13 +297,19 @@ class ShmPayloads(PayloadStore):
 
         def collected(_: object) -> None:
             process.dropped.append(slot)
+            self._pending.discard(slot)
             self._buffers.pop(key, None)
 
         self._buffers[key] = weakref.ref(array, collected)
         return array.data
 
+    def sealed(self, ref: PayloadRef) -> None:
+        """Lets a slot be seen."""
+        with self._process.lock:
+            self._pending.discard(slot_of(ref))
+
     def forget(self, ref: PayloadRef, names: tuple[str, ...]) -> None:
-        """Ends the claims that a slot was made with."""
+        """Ends the claims that a slot was made with, and never sealed."""
         with self._process.lock:
             for name in names:
                 self._claims.end(slot_of(ref), name)
@@ -291,6 +322,7 @@ class ShmPayloads(PayloadStore):
         names = contract.obligations or (_INTENT,)
         for name in names:
             self._claims.make(slot_of(ref), name, new=True)
+        self._pending.add(slot_of(ref))
         return _Pending(self, ref, names)
 
     def _claim(self, slot: Slot, name: str) -> ObligationReceipt | Missing:
@@ -306,7 +338,10 @@ class ShmPayloads(PayloadStore):
                 remedy="set max_item_bytes of the node's class",
             )
         if contract.durable_required:
-            raise ContractBroken("shared memory does not outlive the processes of its run")
+            raise ValueRefused(
+                "a payload is to outlive the processes of its run, and shared memory does not",
+                remedy="use a store that claims to be durable",
+            )
         horizon, ttl = contract.horizon_seconds, contract.ttl_seconds
         if horizon is not None and ttl is not None and horizon > ttl and not contract.obligations:
             raise ValueRefused("a horizon beyond the time to live is promised by nothing")

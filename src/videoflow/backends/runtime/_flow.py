@@ -144,12 +144,13 @@ class FlowRuntime:
                 self._must(outcome, "an answer")
             if outcome is StoreOutcome.COMMITTED:
                 return list(entries)
-        for change in changes:
-            self.store.commit([change], deadline=deadline)
+        stand = [
+            self._written_once(key, msgspec.msgpack.encode(entry), deadline)
+            for key, entry in zip(keys, entries, strict=True)
+        ]
         if gone:
             self._must(self.store.commit(gone, deadline=deadline), "an answer")
-        found = _value(self.store.get(keys, deadline=deadline), task)
-        return [msgspec.msgpack.decode(found[key].value, type=OutboxEntry) for key in keys]
+        return [msgspec.msgpack.decode(value, type=OutboxEntry) for value in stand]
 
     def once(self, task: str, input_id: str, *, deadline: float) -> OutboxEntry | None:
         """Returns what `put_once` recorded for an input, or None."""

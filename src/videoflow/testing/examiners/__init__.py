@@ -9,6 +9,7 @@ from videoflow.testing.examiners._flow import FlowRuntimeExaminer
 from videoflow.testing.examiners._law import Law, law, law_of
 from videoflow.testing.examiners._messaging import MessagingExaminer
 from videoflow.testing.examiners._messaging_subject import MessagingSubject
+from videoflow.testing.examiners._payload import PayloadExaminer, PayloadSubject
 from videoflow.testing.examiners._store import RuntimeStoreExaminer, StoreSubject
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "Law",
     "MessagingExaminer",
     "MessagingSubject",
+    "PayloadExaminer",
+    "PayloadSubject",
     "RuntimeStoreExaminer",
     "StoreSubject",
     "Subject",

@@ -274,6 +274,18 @@ class FlowRuntimeExaminer(Examiner[StoreSubject]):
         assert len(runtime.dead_letters(deadline=deadline)) == 2
 
     @law(laws.ONCE)
+    def test_of_what_replicas_say_of_an_input_the_first_stands(self, subject: StoreSubject) -> None:
+        runtime, deadline = self.runtime(subject), subject.soon()
+        mine, theirs, other = (OutboxEntry(n, (v,)) for n, v in (("x", b"1"), ("x", b"2"), ("y", b"3")))
+        assert runtime.put_once(TASK, [mine], deadline=deadline) == [mine]
+        assert runtime.put_once(TASK, [theirs, other], deadline=deadline) == [mine, other]
+        assert runtime.once(TASK, "x", deadline=deadline) == mine
+        with injected(lost(COMMIT_SENT, 2)):
+            assert runtime.put_once(TASK, [theirs], ["y"], deadline=deadline) == [mine]
+        assert runtime.once(TASK, "y", deadline=deadline) is None
+        assert runtime.put_once("another", [theirs], deadline=deadline) == [theirs]
+
+    @law(laws.ONCE)
     def test_the_end_is_recorded_once(self, subject: StoreSubject) -> None:
         runtime, deadline = self.runtime(subject), subject.soon()
         assert runtime.finish("complete", deadline=deadline) == "complete"
