@@ -4,6 +4,12 @@ Used by authors of allocation adapters, who bring an `AllocationSubject`: the au
 probes behind the backend. What an adapter does not claim must be refused by name, before any write.
 """
 
+from videoflow.testing.examiners.allocation._acts import NEEDS
+from videoflow.testing.examiners.allocation._geometry import GeometrySuite
+from videoflow.testing.examiners.allocation._owning import OwningSuite
+from videoflow.testing.examiners.allocation._planning import PlanningSuite
+from videoflow.testing.examiners.allocation._releasing import ReleasingSuite
+from videoflow.testing.examiners.allocation._steps import Actor, Stage
 from videoflow.testing.examiners.allocation._subject import (
     Ability,
     AllocationSubject,
@@ -17,7 +23,10 @@ from videoflow.testing.examiners.allocation._subject import (
 )
 
 __all__ = [
+    "NEEDS",
     "Ability",
+    "Actor",
+    "AllocationExaminer",
     "AllocationSubject",
     "Call",
     "Crashed",
@@ -26,4 +35,15 @@ __all__ = [
     "FixtureHost",
     "Layout",
     "Read",
+    "Stage",
 ]
+
+
+class AllocationExaminer(PlanningSuite, GeometrySuite, OwningSuite, ReleasingSuite):
+    """Every law of `videoflow.backends.allocation`.
+
+    Example:
+        class TestMyAllocation(AllocationExaminer):
+            def make_subject(self):
+                return MySubject()
+    """

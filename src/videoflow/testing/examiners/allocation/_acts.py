@@ -1,4 +1,4 @@
-"""What the laws have in common: cards and hosts to furnish, requests to make, and one claim from end to end."""
+"""What the laws have in common: cards and hosts to furnish, requests to make, a claim from end to end."""
 
 import functools
 from collections import Counter

@@ -1,16 +1,16 @@
-"""Lets processes go call by call, so that a test decides what comes between; each runs in a thread of its own."""
+"""Lets processes go call by call, each in a thread, so that a test decides what comes between."""
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from videoflow.testing.examiners import Subject
 from videoflow.testing.examiners.allocation._subject import AllocationSubject, Call, Crashed, Fate
 
 PATIENCE_SECONDS = 30.0
+T = TypeVar("T")
 
 
-class Actor:
+class Actor(Generic[T]):
     """One process at work; it waits before each call until it is told what becomes of that call.
 
     Attributes:
@@ -21,21 +21,16 @@ class Actor:
         error: What its work raised otherwise.
     """
 
-    def __init__(self, name: str, work: Callable[[], Any]) -> None:
+    def __init__(self, name: str, work: Callable[[], T]) -> None:
         self.name = name
         self.call: Call | None = None
-        self.result: Any = None
+        self.result: T | None = None
         self.crashed = False
         self.error: BaseException | None = None
         self._fate = Fate.GO
         self._told, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._work = work
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    @property
-    def ended(self) -> bool:
-        """Whether it has nothing more to do."""
-        return not self._thread.is_alive() and self.call is None
 
     def begin(self) -> None:
         """Goes to the first call, or to the end."""
@@ -49,12 +44,13 @@ class Actor:
         self._told.release()
         self._wait()
 
-    def finish(self) -> Any:
+    def finish(self) -> T:
         """Goes to the end, and returns what its work returned."""
         while self.call is not None:
             self.step()
         if self.error is not None:
             raise self.error
+        assert self.result is not None, f"{self.name} crashed or returned nothing"
         return self.result
 
     def pause(self, call: Call) -> Fate:
@@ -65,16 +61,20 @@ class Actor:
         self.call = None
         return self._fate
 
+    def __enter__(self) -> None:
+        """Begins to keep what the work raises, for `finish`."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Keeps what the work raised; its thread ends without it."""
+        self.crashed = isinstance(error, Crashed)
+        self.error = None if self.crashed else error
+        self.call = None
+        self._stopped.release()
+        return True
+
     def _run(self) -> None:
-        try:
+        with self:
             self.result = self._work()
-        except Crashed:
-            self.crashed = True
-        except Exception as error:  # noqa: BLE001  # the work is an adapter's: what it raised is shown by `finish`
-            self.error = error
-        finally:
-            self.call = None
-            self._stopped.release()
 
     def _wait(self) -> None:
         assert self._stopped.acquire(timeout=PATIENCE_SECONDS), f"{self.name} hangs"
@@ -86,17 +86,16 @@ class Stage:
     """The processes of one test. Calls of other threads go through at once."""
 
     def __init__(self, subject: AllocationSubject) -> None:
-        self._actors: dict[int | None, Actor] = {}
-        self._subject: Subject = subject
+        self._actors: dict[int, Actor[Any]] = {}
         subject.on_call(self._decide)
 
-    def enter(self, name: str, work: Callable[[], Any]) -> Actor:
+    def enter(self, name: str, work: Callable[[], T]) -> Actor[T]:
         """Begins the work of a process, up to its first call."""
-        actor = Actor(name, lambda: self._as(actor, work))
+        actor: Actor[T] = Actor(name, lambda: self._as(actor, work))
         actor.begin()
         return actor
 
-    def _as(self, actor: Actor, work: Callable[[], Any]) -> Any:
+    def _as(self, actor: Actor[T], work: Callable[[], T]) -> T:
         self._actors[threading.get_ident()] = actor
         try:
             return work()
