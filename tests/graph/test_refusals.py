@@ -38,14 +38,10 @@ class Later(vf.Producer):
         yield from ()
 
 
-class Keeper(vf.Processor):
-    def process(self, value: Any) -> Any:
-        return value
+class Keyed(vf.Consumer):
+    effect_key_seconds = None
 
-    def snapshot(self) -> Any:
-        return 1
-
-    def restore(self, value: Any) -> None: ...
+    def consume(self, value: Any) -> None: ...
 
 
 class Writer(vf.Consumer):
@@ -136,6 +132,11 @@ WRONG: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
         "it has a flush",
     ),
     "checkpoint and replicas": (lambda: [Buffer(replicas=2)(Numbers())], "buffer", "makes checkpoints"),
+    "sink without effect key": (
+        lambda: [Sink(replicas=2, ordered=False)(Numbers())],
+        "sink",
+        "declares no effect key",
+    ),
     "consumer and replicas": (lambda: [Sink(replicas=2)(Numbers())], "sink", "it is ordered"),
     "ordered and replicas": (lambda: through(Double(replicas=2, ordered=True)), "double", "it is ordered"),
     "ordered=False with state": (lambda: through(Total(ordered=False)), "total", "ordered=False"),
@@ -217,7 +218,6 @@ LATER: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
     "join by time": (lambda: through(Double(join=vf.ByTime())), "double", "ByTime"),
     "window": (lambda: through(Double(window=vf.Last(items=3))), "double", "window"),
     "image": (lambda: through(Double(image="registry/x")), "double", "image="),
-    "snapshot": (lambda: through(Keeper()), "keeper", "snapshot()"),
     "later port": (lambda: [Sink(name="s")(Later().packets)], "s", "later.packets"),
 }
 
@@ -268,7 +268,7 @@ def test_what_is_allowed_is_not_refused(tmp_path: Path) -> None:
     live = Pair(missing="skip")(camera.latest(), after)
     both = Total()(vf.merge(camera, other))
     twice = Pair()(vf.merge(camera, other), both)
-    unordered = Sink(name="post", replicas=2, ordered=False)(camera)
+    unordered = Keyed(name="post", replicas=2, ordered=False)(camera)
     crops = Double()(Split()(camera).crops)
     keyed = Total(partition_by="source")(both)
     sinks = [Sink()(live), Sink()(twice), unordered, Sink()(crops), Sink()(keyed), Buffer()(camera)]

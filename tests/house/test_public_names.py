@@ -48,6 +48,7 @@ ERRORS = {
     "RunStalled",
     "SourceUnreadable",
     "StaleAuthority",
+    "StateTooLarge",
     "UnknownName",
     "UnobservableState",
     "UsageError",

@@ -9,7 +9,7 @@ import pytest
 import videoflow as vf
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "nodes.md"
-INNER = {"keyed_state", "ask_stopping", "effect_key"}  # the worker's own, and one that is not built yet
+INNER = {"keyed_state", "ask_stopping", "input_id"}  # the worker's own
 
 
 def rows(heading: str) -> set[str]:

@@ -24,11 +24,12 @@ from videoflow.graph._gpus import parse_condition
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
+from videoflow.graph._node_checks import EFFECT_KEY_REMEDY, competes_without_effect_key
 from videoflow.graph._options import Disposition, NodeOptions
 from videoflow.graph._parse import Unparsable, parse_bytes
 from videoflow.graph._requirements import ChannelRequirement, Requirements, parse_requirements, stated_in
 from videoflow.graph._state import DELETED, Deleted, State
-from videoflow.graph._traits import is_stateful
+from videoflow.graph._traits import has_snapshots, is_stateful
 from videoflow.graph._values import (
     SKIP,
     Batch,
@@ -46,6 +47,7 @@ from videoflow.graph._wiring import Latest, Merged, Port, merge
 
 __all__ = [
     "DELETED",
+    "EFFECT_KEY_REMEDY",
     "FLOW_MODULE",
     "SKIP",
     "Batch",
@@ -82,11 +84,13 @@ __all__ = [
     "call_factory",
     "capture",
     "code_reference",
+    "competes_without_effect_key",
     "compile_flow",
     "consumer",
     "failure_of",
     "find_factory",
     "flow_folder",
+    "has_snapshots",
     "instantiate",
     "is_stateful",
     "load_flow_file",

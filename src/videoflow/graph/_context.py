@@ -1,16 +1,17 @@
 """What a call of user code may ask for: ids, log, state, times.
 
 Made by the worker and by `drive`, given to methods that declare `ctx: vf.Context`. It refuses state to a node
-that was not judged stateful, and what is not built yet by name.
+that was not judged stateful, and the name of an effect where there is no input.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
-from videoflow.errors import NotYet, UsageError
+from videoflow.errors import UsageError
 from videoflow.graph._state import State
+from videoflow.ids import hash_id
 
 
 def _never() -> bool:
@@ -36,6 +37,7 @@ class Context:
         draining: True in the last call of `checkpoint`: nothing more comes, make everything durable.
         keyed_state: What `state` gives; None in a node that was judged stateless.
         ask_stopping: Says whether the run is to end.
+        input_id: Identity of the input, None outside of a call for one.
     """
 
     node: str
@@ -52,6 +54,7 @@ class Context:
     draining: bool = False
     keyed_state: State | None = None
     ask_stopping: Callable[[], bool] = _never
+    input_id: str | None = None
 
     @property
     def state(self) -> State:
@@ -74,10 +77,19 @@ class Context:
         return self.ask_stopping()
 
     @property
-    def effect_key(self) -> NoReturn:
-        """Would name an effect so that an outside system can recognise its repetition.
+    def effect_key(self) -> str:
+        """The name of what this node does for this input, equal however often the input comes again.
+
+        To be handed to the outside system that is written to, which takes a repetition for what it is; the
+        class then says `effect_key_seconds`.
 
         Raises:
-            NotYet: Always.
+            UsageError: There is no input: this is `open`, `flush`, `checkpoint` or `close`.
         """
-        raise NotYet("ctx.effect_key is not built yet", remedy="leave it out")
+        if self.input_id is None:
+            raise UsageError(
+                f"node {self.node} asks for ctx.effect_key outside of a call for an input",
+                cause="the key names what is done for one input",
+                remedy="use it in consume or process",
+            )
+        return hash_id(self.run_id, self.node, self.input_id)

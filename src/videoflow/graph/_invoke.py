@@ -11,7 +11,7 @@ from numbers import Real
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
-from videoflow.errors import EmissionRefused, UsageError, ValueRefused, plain_text, said_by
+from videoflow.errors import EmissionRefused, StateTooLarge, UsageError, ValueRefused, plain_text, said_by
 from videoflow.graph._context import Context
 from videoflow.graph._methods import Method, Shape, shape_of
 from videoflow.graph._node import Node, Producer
@@ -160,6 +160,14 @@ class Invoker:
         """Gives the node a marker."""
         self._finished(self._call("on_control", (marker,), ctx))
 
+    def snapshot(self, ctx: Context) -> Value:
+        """Returns what the node keeps in itself."""
+        return self._finished(self._call("snapshot", (), ctx))
+
+    def restore(self, value: Value, ctx: Context) -> None:
+        """Gives the node what an earlier `snapshot` returned."""
+        self._finished(self._call("restore", (value,), ctx))
+
     def classify(self, error: Exception) -> Disposition:
         """Returns what an exception means: as the node says, else `on_error`, else by its kind."""
         chosen = self.node.classify(error)
@@ -170,7 +178,7 @@ class Invoker:
                 return self._on_error[kind.__name__]
         if isinstance(error, ValueRefused):
             return "poison"
-        return "fatal" if isinstance(error, UsageError) else "transient"
+        return "fatal" if isinstance(error, UsageError | StateTooLarge) else "transient"
 
     def interrupt(self) -> None:
         """Ends a blocked producer; may be called from another thread."""

@@ -13,7 +13,7 @@ from videoflow.graph._arguments import capture
 from videoflow.graph._options import OPTION_TYPES, Disposition, NodeOptions, nearest, take_options
 from videoflow.graph._types import Value
 from videoflow.graph._wiring import Input, Latest, Port, Source, as_input, as_markers, first_port
-from videoflow.graph.spec import NodeKind
+from videoflow.graph.spec import MAX_STATE_BYTES, NodeKind
 
 
 @dataclass(slots=True)
@@ -74,13 +74,18 @@ class Node(_Base):
       durable now; called after every input and at the end;
     * `on_control(self, marker)`: what to do with a marker; called in every replica, between two inputs, for
       each item of what was given to `.control(...)`; what it returns is not used;
-    * `interrupt(self)`: ends a blocked `produce` from another thread.
+    * `interrupt(self)`: ends a blocked `produce` from another thread;
+    * `snapshot(self)` and `restore(self, value)`, for state that is kept in `self`: what the first returns is
+      committed with outputs and positions, once per commit; the second is given it after `open`, before the
+      first input, in a process that goes on where another ended.
 
     Attributes:
         ports: Names of the outputs; the first is the main one.
         many: Port → most items per input, for ports that may emit several.
         later_ports: Ports that are named and refused for now.
         stateful: It uses `ctx.state`; None: judged by the compiler from the code of its methods.
+        max_state_bytes: The most that `ctx.state` and the snapshot may hold together, encoded, in one
+            partition; one byte more is `StateTooLarge`, which ends the run unless `on_error` says else.
         ordered: What `ordered=None` means for this class; None: the rule of the compiler.
         deterministic: Its outputs and their number depend on its inputs and state alone.
         holds_items: The most inputs that it keeps unsettled, for `checkpoint`.
@@ -100,6 +105,7 @@ class Node(_Base):
     many: Mapping[str, int] = {}
     later_ports: ClassVar[tuple[str, ...]] = ()
     stateful: ClassVar[bool | None] = None
+    max_state_bytes: int = MAX_STATE_BYTES
     ordered: ClassVar[bool | None] = None
     deterministic: ClassVar[bool] = True
     holds_items: int = 0

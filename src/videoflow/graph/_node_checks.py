@@ -16,8 +16,12 @@ from videoflow.graph._resolve import keeps_state
 from videoflow.graph._traits import MAIN_METHOD, overrides
 from videoflow.graph.spec import NodeKind, NodeSpec, OptionsSpec, TraitsSpec
 
-_LIBRARY = "videoflow."
 _ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+EFFECT_KEY_REMEDY = (
+    "use replicas=1 or partition_by=, or write under ctx.effect_key and say effect_key_seconds on the class"
+)
 
 
 def later(node: str, what: str, remedy: str) -> Problem:
@@ -28,12 +32,14 @@ def later(node: str, what: str, remedy: str) -> Problem:
 def check_node(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     """Yields what is wrong with a node by itself."""
     yield from _check_class(node, spec)
+    yield from _check_state(node, spec)
     yield from _check_ports(spec)
     yield from _check_wiring(node, spec)
     yield from _check_markers(node, spec)
     yield from _check_ranges(spec.name, spec.options)
     yield from check_gpus(spec.name, spec.options.resources)
     yield from _check_order(spec)
+    yield from _check_effects(spec, len(node._videoflow_record.inputs or ()))
     yield from _check_later(node, spec)
 
 
@@ -57,6 +63,23 @@ def _check_class(node: Node, spec: NodeSpec) -> Iterator[Problem]:
         yield Problem(
             spec.name, f"max_item_bytes is {traits.max_item_bytes!r}", "make it a number of bytes, or None"
         )
+
+
+def _check_state(node: Node, spec: NodeSpec) -> Iterator[Problem]:
+    name, traits = type(node).__qualname__, spec.traits
+    for method, other in (("snapshot", "restore"), ("restore", "snapshot")):
+        if overrides(node, method) and not overrides(node, other):
+            yield Problem(spec.name, f"the class {name} has {method} and no {other}", f"write {other} too")
+    if traits.snapshots and traits.checkpoints:
+        yield Problem(
+            spec.name,
+            f"the class {name} has snapshot and checkpoint",
+            "say in ctx.state what is durable, in checkpoint; a snapshot would be ahead of that",
+        )
+    if traits.snapshots and node.stateful is False:
+        yield Problem(spec.name, "stateful = False, and it has snapshot", "take stateful = False away")
+    if not _whole(traits.max_state_bytes, 1):
+        yield Problem(spec.name, f"max_state_bytes is {traits.max_state_bytes!r}", "make it a whole number")
 
 
 def _check_ports(spec: NodeSpec) -> Iterator[Problem]:
@@ -216,6 +239,17 @@ def _check_order(spec: NodeSpec) -> Iterator[Problem]:
             )
 
 
+def _check_effects(spec: NodeSpec, inputs: int) -> Iterator[Problem]:
+    kept = spec.traits.effect_key_seconds
+    if kept is not None and not (kept == 0 or _positive(kept)):
+        yield Problem(spec.name, f"effect_key_seconds is {kept!r}", "make it seconds, 0, or None for ever")
+    if spec.kind is not NodeKind.CONSUMER and kept != 0:
+        yield Problem(spec.name, "effect_key_seconds is said of sinks", "take it away, or make it a consumer")
+    if competes_without_effect_key(spec, inputs) and not spec.options.ordered:
+        cause = f"a sink with replicas={spec.options.replicas}, and its class declares no effect key"
+        yield Problem(spec.name, cause, EFFECT_KEY_REMEDY)
+
+
 def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     name, options, given = spec.name, spec.options, node._videoflow_record.options
     if given.get("join") is not None:
@@ -224,10 +258,12 @@ def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
         yield later(name, "window=", "leave it out, and keep what is needed in ctx.state")
     if options.image is not None:
         yield later(name, "image=", "leave it out")
-    for method in ("snapshot", "restore"):
-        maker = next((cls for cls in type(node).__mro__ if method in vars(cls)), None)
-        if maker is not None and not maker.__module__.startswith(_LIBRARY):
-            yield later(name, f"{method}() outside the library", "keep what must survive in ctx.state")
+
+
+def competes_without_effect_key(spec: NodeSpec, inputs: int) -> bool:
+    """Whether replicas of a sink share its input and nothing recognises what they do twice (rule 14)."""
+    shared = spec.options.replicas > 1 and spec.options.partition_by is None and inputs < 2
+    return shared and spec.kind is NodeKind.CONSUMER and spec.traits.effect_key_seconds == 0
 
 
 def _key_problem(name: str, what: str, key: object) -> Problem:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from enum import Enum
 from typing import Any
 
+from videoflow.errors import ValueRefused
 from videoflow.graph._types import Value
 
 
@@ -34,15 +35,17 @@ class State(MutableMapping[str, Any]):
         {'count': 2}
     """
 
-    def __init__(self, committed: dict[str, Any], freeze: Callable[[Any], Any]) -> None:
+    def __init__(self, committed: dict[str, Any], freeze: Callable[[Any], Any], node: str = "") -> None:
         """Starts from what is committed, which `keep` changes in place.
 
         Args:
             committed: The committed view.
             freeze: Returns a value as an edge would carry it, or raises `ValueRefused`.
+            node: Whose state it is, for errors.
         """
         self._committed = committed
         self._freeze = freeze
+        self._whose = f"node {node}: " if node else ""
         self._overlay: dict[str, Any] = {}
 
     def begin(self) -> None:
@@ -52,6 +55,10 @@ class State(MutableMapping[str, Any]):
     def rollback(self) -> None:
         """Drops what the attempt changed."""
         self._overlay = {}
+
+    def changes(self) -> dict[str, Any]:
+        """Returns what the attempt changed so far: key → value or `DELETED`."""
+        return dict(self._overlay)
 
     def keep(self) -> dict[str, Any]:
         """Puts what the attempt changed into the committed view; returns key → value or `DELETED`."""
@@ -73,7 +80,11 @@ class State(MutableMapping[str, Any]):
         if not isinstance(key, str):
             raise TypeError(f"a key of ctx.state is text, not {type(key).__name__}: {key!r}")
         key.encode()  # a lone surrogate raises here, in the node, and not when the state is committed
-        self._overlay[key] = _unshared(self._freeze(value))
+        try:
+            frozen = self._freeze(value)
+        except ValueRefused as error:
+            raise self._refused(key, error) from error.__cause__
+        self._overlay[key] = _unshared(frozen)
 
     def __delitem__(self, key: str) -> None:
         if key not in self:
@@ -101,6 +112,16 @@ class State(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"State({dict(self)!r})"
+
+    def _refused(self, key: str, error: ValueRefused) -> ValueRefused:
+        """Returns what to say of a value that cannot be kept, by the name of its key."""
+        path = error.where.removeprefix("value")
+        return ValueRefused(
+            f"{self._whose}ctx.state[{key!r}]{path} cannot be kept",
+            cause=f"{error.message.removeprefix(f'value{path}: ')}, and kept in no state",
+            effect="the state is what it was before this input",
+            remedy=error.remedy.replace("emit ", "keep "),
+        )
 
 
 def _unshared(value: Value) -> Value:

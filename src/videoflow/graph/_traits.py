@@ -61,6 +61,8 @@ def traits_of(node: Node) -> TraitsSpec:
         inputs=_paths(node, "inputs"),
         effect_key_seconds=node.effect_key_seconds,
         controlled=overrides(node, "on_control"),
+        snapshots=has_snapshots(node),
+        max_state_bytes=node.max_state_bytes,
     )
 
 
@@ -76,11 +78,16 @@ def is_stateful(node: Node) -> bool:
     A class that does not say so itself is judged: a method of it that takes a context reads an attribute
     `state` of something other than `self`.
     """
+    if has_snapshots(node):
+        return True
     if node.stateful is not None:
         return bool(node.stateful)
-    if overrides(node, "snapshot") or overrides(node, "restore"):
-        return True
     return any(_reads_state(function) for function in _own_functions(node))
+
+
+def has_snapshots(node: Node) -> bool:
+    """Whether a node hands over what it keeps in `self`."""
+    return overrides(node, "snapshot") or overrides(node, "restore")
 
 
 def _own_functions(node: Node) -> Iterator[FunctionType]:

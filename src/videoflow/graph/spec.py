@@ -12,6 +12,7 @@ import msgspec
 from videoflow.errors import FlowFileError
 
 SPEC_SCHEMA = 1
+MAX_STATE_BYTES = 64 << 20
 
 
 class NodeKind(StrEnum):
@@ -155,6 +156,8 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
         inputs: Paths that it reads, as given.
         effect_key_seconds: How long what it writes to recognises a repeated effect key; None: for ever.
         controlled: It has `on_control`.
+        snapshots: It has `snapshot` and `restore`.
+        max_state_bytes: The most that it may keep in one partition, encoded.
     """
 
     stateful: bool = False
@@ -171,9 +174,11 @@ class TraitsSpec(Struct, frozen=True, kw_only=True):
     outputs: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     effect_key_seconds: float | None = 0.0
-
-
     controlled: bool = False
+    snapshots: bool = False
+    max_state_bytes: int = MAX_STATE_BYTES
+
+
 class NodeSpec(Struct, frozen=True, kw_only=True):
     """One node.
 

@@ -3,9 +3,10 @@
 Used by `plan_flow` for the document. It refuses nothing, and hides nothing that is weaker.
 """
 
-from videoflow.graph.spec import NodeKind, NodeSpec
+from videoflow.graph.spec import NodeKind
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fitting import Fit
+from videoflow.planner._keeping import is_at_least_once
 from videoflow.planner._wiring import Wiring
 from videoflow.planner._words import list_text
 
@@ -36,9 +37,10 @@ def identity_exceptions(wiring: Wiring) -> tuple[str, ...]:
 def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
     """Returns other things worth knowing."""
     found = [
-        f"{node.name} is at-least-once: after a crash it may consume an item again, having no checkpoint"
+        f"{node.name} is at-least-once: after a crash it may consume an item again, having no checkpoint "
+        "and no effect key"
         for node in wiring.spec.nodes
-        if _is_at_least_once(node)
+        if is_at_least_once(node)
     ]
     found += [
         f"{reading.task.name} keeps the latest of each {reading.edge.latest.key} of {reading.parent}: memory "
@@ -62,7 +64,3 @@ def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
             f"the tasks count as {needed:g} processors and there are {facts.cpus:g}: they share them"
         )
     return tuple(found)
-
-
-def _is_at_least_once(node: NodeSpec) -> bool:
-    return node.kind is NodeKind.CONSUMER and not node.traits.checkpoints and not node.traits.collects

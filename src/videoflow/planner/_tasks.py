@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from videoflow.errors import FlowInvalid, Problem
+from videoflow.graph import EFFECT_KEY_REMEDY, competes_without_effect_key
 from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._words import list_text
@@ -156,6 +157,9 @@ def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
             cause = f"it {reason}, so that its {options.replicas} replicas cannot compete for its input"
             problems.append(Problem(node.name, cause, "make it replicas=1, or say partition_by="))
     key = options.partition_by
+    if competes_without_effect_key(node, len(inputs)):
+        cause = f"it is a sink with replicas={options.replicas}, and its class declares no effect key"
+        problems.append(Problem(node.name, cause, EFFECT_KEY_REMEDY))
     if options.replicas > 1 and len(inputs) > 1 and key not in (None, "key", "source"):
         cause = f"partition_by={key!r} reads an attribute, and what it joins may differ in that"
         problems.append(Problem(node.name, cause, 'partition a join by "key" or "source", or leave it out'))
@@ -251,6 +255,8 @@ def _order(facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> tuple[CommitOrder, 
     for node in nodes:
         if _keeps_state(node):
             reasons.append(f"{node.name} {_single_owner_reason(node)}")
+        elif node.traits.effect_key_seconds != 0:
+            reasons.append(f"{node.name} marks the inputs whose effects have happened")
         elif not node.options.deterministic:
             reasons.append(f"{node.name} may answer differently when it runs again")
         elif node.many and not facts.messaging.atomic_append:

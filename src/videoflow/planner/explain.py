@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from videoflow.graph.spec import NodeKind
 from videoflow.planner._explained import admitted_sections, required_section
+from videoflow.planner._keeping import effects_section, kept_section
 from videoflow.planner._sections import Row as Row
 from videoflow.planner._sections import Section as Section
 from videoflow.planner._words import count_text, list_text, size_text
@@ -52,7 +53,9 @@ def explain_text(plan: Plan) -> list[Section]:
     """Returns the plan as sections, in the order in which to read them."""
     required = required_section(plan)
     sections = [_summary(plan), *([] if required is None else [required])]
-    sections += [_tasks(plan), _edges(plan), _channels(plan), _memory(plan), *admitted_sections(plan)]
+    sections += [_tasks(plan), _edges(plan), _channels(plan), _memory(plan)]
+    sections += [part for part in (kept_section(plan), effects_section(plan)) if part is not None]
+    sections += admitted_sections(plan)
     if plan.outside_identity:
         sections.append(Section("Results may differ between runs and engines", plan.outside_identity))
     if plan.notes:

@@ -13,8 +13,19 @@ import numpy as np
 
 from videoflow import wire
 from videoflow.errors import EmissionRefused, UsageError
-from videoflow.graph import Consumer, Context, Invoker, Node, Out, Producer, State, is_stateful, shape_of
+from videoflow.graph import (
+    Consumer,
+    Context,
+    Invoker,
+    Node,
+    Out,
+    Producer,
+    has_snapshots,
+    is_stateful,
+    shape_of,
+)
 from videoflow.wire import Value
+from videoflow.worker import Kept
 
 T = TypeVar("T")
 SECONDS_PER_INPUT = 0.04
@@ -26,7 +37,8 @@ def drive(
     """Opens a node, gives it the inputs, flushes and closes it, and returns what it made on a port.
 
     The context is a made-up one: `ctx.time_seconds` is that of the first value where it has one, else a clock
-    that moves by `seconds_per_input`; `ctx.state` is kept between the inputs. Arrays come in read-only.
+    that moves by `seconds_per_input`; `ctx.state` is kept between the inputs. Arrays come in read-only. One
+    that has `snapshot` is asked for it after every call.
 
     Args:
         node: A node; it may be wired or not, and is not used up.
@@ -40,7 +52,8 @@ def drive(
     Raises:
         UsageError: The node has no such port, or inputs were given to a producer.
         EmissionRefused: Outputs or checkpoints that a run would refuse.
-        ValueRefused: A value that no edge carries.
+        ValueRefused: A value that no edge carries, in an output, the state or a snapshot.
+        StateTooLarge: The node keeps more than its class allows.
 
     Example:
         >>> import videoflow as vf
@@ -61,8 +74,9 @@ def drive(
         if isinstance(node, Producer):
             made += run.produced()
         for number, value in enumerate(values):
-            run.context.ordinal = number
+            run.context.ordinal, run.context.input_id = number, str(number)
             made += run.called(value, number * seconds_per_input)
+        run.context.input_id = None
         run.settle(final=True)
         made += run.attempt(lambda: run.invoker.flush(run.context))
     finally:
@@ -75,24 +89,27 @@ class _Driven:
 
     def __init__(self, node: Node) -> None:
         self.invoker = Invoker(node)
+        self._node = node
         self.context = Context(
             node=self.invoker.name,
             task=self.invoker.name,
             run_id="drive",
             logger=logging.getLogger(f"videoflow.node.{self.invoker.name}"),
-            keyed_state=State({}, wire.freeze) if is_stateful(node) else None,
         )
-        self._node = node
+        self._kept = Kept(self.invoker.name, node.max_state_bytes, {}) if is_stateful(node) else None
+        self.context.keyed_state = None if self._kept is None else self._kept.state
         self._unsettled = 0
 
     def attempt(self, call: Callable[[], T]) -> T:
         """Calls user code; what it changed of its state is kept only when it returns."""
-        state = self.context.keyed_state
-        if state is not None:
-            state.begin()
+        kept = self._kept
+        if kept is None:
+            return call()
+        kept.state.begin()
         result = call()
-        if state is not None:
-            state.keep()
+        kept.keep()
+        if has_snapshots(self._node):
+            kept.take_snapshot(self.invoker.snapshot(self.context))
         return result
 
     def produced(self) -> list[Out]:

@@ -4,6 +4,7 @@ from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._job import Backends, Job
+from videoflow.worker._kept import Kept
 from videoflow.worker._limits import item_limits
 from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
@@ -13,6 +14,7 @@ from videoflow.worker.core import WorkerFatal, make_program
 __all__ = [
     "Backends",
     "Job",
+    "Kept",
     "NodeFigures",
     "Reporter",
     "RunControl",

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Outputs = list[tuple[str, Value, str | None]]
 _PACKAGE = Path(__file__).parent.parent
 _LONGEST_PLACE, _LONGEST_TRACE = 300, 40_000  # characters
-_MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph")
+_MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph", _PACKAGE / "wire")
 
 
 def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:

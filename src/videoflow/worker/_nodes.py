@@ -1,8 +1,8 @@
 """The nodes of one task in this process: instances, contexts, state.
 
 Used by the shell. It opens and closes nodes, and calls them through their invokers; state that an attempt
-changed is kept only when the attempt succeeded (rule 5). It refuses to raise: what user code raised is a
-`Failure`.
+changed is kept only when the attempt succeeded (rule 5). It refuses to raise what user code raised: that is a
+`Failure`, or ends the worker where a node cannot say what it keeps.
 """
 
 import logging
@@ -13,14 +13,14 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
-from videoflow import wire
 from videoflow.backends.runtime import Desired
-from videoflow.graph import DELETED, Context, Invoker, Item, Node, Out, State
+from videoflow.graph import Context, Invoker, Item, Node, Out
 from videoflow.graph.spec import NodeKind
 from videoflow.worker._calls import frozen, guarded
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
-from videoflow.worker.core import NodeProgram, TaskProgram
+from videoflow.worker._kept import Kept
+from videoflow.worker.core import NodeProgram, TaskProgram, blamed
 from videoflow.worker.core.actions import (
     Disposition,
     Element,
@@ -41,6 +41,7 @@ class Running:
     invoker: Invoker
     context: Context
     limits: dict[str, int]
+    kept: Kept | None = None
 
 
 class TaskNodes:
@@ -90,25 +91,33 @@ class TaskNodes:
     def restore(self, state: Mapping[str, bytes]) -> None:
         """Gives each stateful node what it committed last."""
         for name, running in self._running.items():
-            if running.program.spec.traits.stateful:
-                prefix = f"{name}/"
-                values = {
-                    key.removeprefix(prefix): wire.decode_value(value)
-                    for key, value in state.items()
-                    if key.startswith(prefix)
-                }
-                running.context.keyed_state = State(values, wire.freeze)
+            traits = running.program.spec.traits
+            if traits.stateful:
+                running.kept = Kept(name, traits.max_state_bytes, state)
+                running.context.keyed_state = running.kept.state
 
-    def open(self) -> tuple[str, Failure] | None:
-        """Opens every node; returns the first that failed, and leaves what was opened to be closed."""
+    def open(self) -> tuple[str, Failure, str] | None:
+        """Opens every node, and restores it; returns the first that failed, in which method.
+
+        What was opened is left to be closed.
+        """
         for name, running in self._running.items():
             self._opened.append(running)
             answer = self._attempt(running, partial(running.invoker.open, running.context))
             if isinstance(answer, Failure):
-                return name, answer
+                return name, answer, "open"
+            answer = self._restored(running)
+            if isinstance(answer, Failure):
+                return name, answer, "restore"
             if running.program.spec.kind is NodeKind.PRODUCER:
                 self._take_estimate(name, running)
         return None
+
+    def _restored(self, running: Running) -> Failure | None:
+        kept = running.kept
+        if kept is None or not running.program.spec.traits.snapshots or not kept.has_snapshot:
+            return None
+        return self._attempt(running, lambda: running.invoker.restore(kept.snapshot(), running.context))
 
     def _take_estimate(self, name: str, running: Running) -> None:
         """Notes how many items an open source expects to make, so that the time left can be told."""
@@ -170,12 +179,13 @@ class TaskNodes:
     def flush(self, name: str) -> Returned | Failure:
         """Calls a node's `flush`."""
         running = self._running[name]
+        running.context.input_id = None
         return self._returned(running, lambda: running.invoker.flush(running.context))
 
     def checkpoint(self, name: str, *, final: bool) -> int | Failure:
         """Calls a node's `checkpoint`."""
         running = self._running[name]
-        running.context.draining = final
+        running.context.draining, running.context.input_id = final, None
         answer = self._attempt(running, lambda: running.invoker.checkpoint(running.context))
         return answer if isinstance(answer, Failure) else answer or 0
 
@@ -214,9 +224,26 @@ class TaskNodes:
         return ItemReady(item.offset, outputs, at, source, seconds)
 
     def taken_changes(self) -> dict[str, bytes | None]:
-        """Returns what attempts have changed since the last call, encoded, and forgets it."""
+        """Returns what attempts have changed since the last call, encoded, and forgets it.
+
+        Raises:
+            WorkerFatal: A node cannot say what it keeps.
+        """
+        for name, running in self._running.items():
+            kept = running.kept
+            if kept is not None and running.program.spec.traits.snapshots:
+                self._changes.update(self._snapshot(name, running, kept))
         changes, self._changes = self._changes, {}
         return changes
+
+    def _snapshot(self, name: str, running: Running, kept: Kept) -> dict[str, bytes | None]:
+        answer = guarded(
+            running.invoker, lambda: kept.take_snapshot(running.invoker.snapshot(running.context))
+        )
+        if isinstance(answer, Failure):
+            self.last_error = answer.exception
+            raise blamed(name, f"node {name} failed in snapshot", answer)
+        return answer
 
     def _source(self) -> Running:
         return next(iter(self._running.values()))
@@ -245,23 +272,21 @@ class TaskNodes:
         return answer, seconds
 
     def _attempt(self, running: Running, call: Callable[[], T]) -> T | Failure:
-        state = running.context.keyed_state
+        state, kept = running.context.keyed_state, running.kept
         if state is not None:
             state.begin()
         answer = guarded(running.invoker, call)
+        if kept is not None and not isinstance(answer, Failure):
+            changes = guarded(running.invoker, kept.keep)
+            if isinstance(changes, Failure):
+                answer = changes
+            else:
+                self._changes.update(changes)
         if isinstance(answer, Failure):
             self.last_error = answer.exception
-        if state is not None:
-            if isinstance(answer, Failure):
+            if state is not None:
                 state.rollback()
-            else:
-                self._keep(running.program.spec.name, state)
         return answer
-
-    def _keep(self, name: str, state: State) -> None:
-        for key, value in state.keep().items():
-            encoded = None if value is DELETED else wire.encode_value(value).body
-            self._changes[f"{name}/{key}"] = encoded
 
 
 def _told(context: Context, element: Element, attempt: int) -> Context:
@@ -271,4 +296,5 @@ def _told(context: Context, element: Element, attempt: int) -> Context:
     context.ordinal = element.origin.ordinal
     context.attempt = attempt
     context.missing = element.missing
+    context.input_id = element.input_id
     return context

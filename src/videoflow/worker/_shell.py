@@ -131,7 +131,7 @@ class Shell:
         if failed is None:
             self._reporter.opened()
             return True
-        self._fail(*failed, "open")
+        self._fail(*failed)
         return False
 
     def _fail(self, node: str, failure: a.Failure, method: str) -> None:

@@ -10,6 +10,7 @@ from videoflow.graph import Consumer, Context, Disposition, NodeOptions
 from videoflow.nodes._arguments import require
 
 _COUNT = "count"
+_MOST_BYTES = 1 << 30
 
 
 class Collect(Consumer):
@@ -38,6 +39,7 @@ class Collect(Consumer):
 
     stateful = True
     collects = True
+    max_state_bytes = _MOST_BYTES
 
     def __init__(self, limit: int = 10_000, **options: Unpack[NodeOptions]) -> None:
         super().__init__(**options)

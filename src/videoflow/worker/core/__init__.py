@@ -6,7 +6,7 @@ from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._core import ReaderCore
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
-from videoflow.worker.core._walk import first_failure
+from videoflow.worker.core._walk import blamed, first_failure
 from videoflow.worker.core.actions import Action, Answer, WorkerFatal
 
 
@@ -25,6 +25,7 @@ __all__ = [
     "TaskProgram",
     "WorkerFatal",
     "actions",
+    "blamed",
     "first_failure",
     "make_core",
     "make_program",
