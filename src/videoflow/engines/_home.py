@@ -5,7 +5,13 @@ as the XDG convention asks: the default applies.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+
+
+def inherited() -> Mapping[str, str]:
+    """Returns the environment of this process, which its workers inherit."""
+    return dict(os.environ)
 
 
 def home_folder() -> Path:

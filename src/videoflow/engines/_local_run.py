@@ -57,7 +57,7 @@ class LocalRun:
         self, common: Common, folder: RunFolder, host: ShmHost, runtime: FlowRuntime, clock: Clock
     ) -> None:
         self.run_id, self.plan, self.folder = common.run_id, common.plan, folder
-        self._options = common.options
+        self._options, self._devices = common.options, common.devices
         self._clock, self._host, self._runtime = clock, host, runtime
         self._inner = InnerLedger()
         self._supervisor = Supervisor(common, host, self, clock)
@@ -135,6 +135,10 @@ class LocalRun:
         """Returns `task-slot` → process number, of the workers that live now."""
         return {r.name: p.pid for r in self._supervisor.replicas if (p := r.process) is not None}
 
+    def _workloads(self) -> dict[str, int]:
+        living = ((r, r.process) for r in self._supervisor.replicas)
+        return {f"{r.task.name}/{r.slot}": process.pid for r, process in living if process is not None}
+
     @property
     def deaths(self) -> tuple[Death, ...]:
         """Deaths of workers so far, oldest first."""
@@ -164,7 +168,8 @@ class LocalRun:
         with self._told_to_waiters():
             with owned:
                 try:
-                    self._until_ended()
+                    with self._devices.measured(self._workloads):
+                        self._until_ended()
                 finally:
                     self._supervisor.kill("it was still running when the run ended")
                 report = self._make_report()
@@ -303,6 +308,8 @@ class LocalRun:
             folder=str(self.folder.path),
         )
         report = make_report(facts)
+        report.devices = self._devices.reports()
+        report.gaps += self._devices.gaps()
         report.gaps += [
             GapReport(where=node, what=f"{count} calls were ended by killing", cause="timeout_seconds")
             for node, count in self._supervisor.timeouts.items()

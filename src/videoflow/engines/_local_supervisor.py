@@ -10,13 +10,14 @@ import os
 import select
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from videoflow.adapters.shm import ShmHost
 from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.clock import Clock
+from videoflow.engines._accelerators import RunDevices
 from videoflow.engines._local_replica import DEATHS_IN_A_ROW, Death, Replica, given_up
 from videoflow.engines._local_worker import WorkerProcess, how_it_died, not_startable
 from videoflow.graph.running import RunOptions
@@ -70,6 +71,7 @@ class Common:
         import_path: `sys.path` of this process.
         classes: Task → notebook classes by value.
         options: Of the run.
+        devices: The accelerators of the run.
     """
 
     plan: Plan
@@ -80,6 +82,7 @@ class Common:
     import_path: tuple[str, ...]
     classes: dict[str, bytes]
     options: RunOptions
+    devices: RunDevices = field(default_factory=RunDevices)
 
 
 class Supervisor:
@@ -223,7 +226,8 @@ class Supervisor:
         )
         try:
             log = common.logs / f"{replica.name}.log"
-            process = WorkerProcess(boot, kit.descriptors, task.nodes, log)
+            told = common.devices.environment(task.name, replica.slot)
+            process = WorkerProcess(boot, kit.descriptors, task.nodes, log, told)
         finally:
             kit.close()
         replica.started(process)

@@ -13,9 +13,10 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from videoflow.errors import EnvironmentFault
@@ -29,6 +30,7 @@ _REMEDIES = {
 }
 _LOG_LINES = 24
 _LOG_BYTES = 8192
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class WorkerProcess:
@@ -41,7 +43,14 @@ class WorkerProcess:
         link: To talk to it.
     """
 
-    def __init__(self, boot: Boot, descriptors: Sequence[int], nodes: Sequence[str], log: Path) -> None:
+    def __init__(
+        self,
+        boot: Boot,
+        descriptors: Sequence[int],
+        nodes: Sequence[str],
+        log: Path,
+        told: Mapping[str, str] = _NOTHING,
+    ) -> None:
         """Starts a worker and queues its boot document.
 
         Args:
@@ -49,11 +58,13 @@ class WorkerProcess:
             descriptors: Those of its kit; duplicated here, so the caller may close them.
             nodes: The nodes of its task, in order.
             log: Where its output is appended.
+            told: Environment variables beyond those that it inherits.
 
         Raises:
             EnvironmentFault: The system gives no process, or the log cannot be written.
         """
         self.log = log
+        self._told = told
         self._to_send: list[int] = []
         try:
             with ExitStack() as undone:
@@ -84,7 +95,9 @@ class WorkerProcess:
             self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undone.callback(self._lifeline.close)
             with their_lifeline:
-                self._process = _started(output, (theirs.fileno(), their_lifeline.fileno()))
+                self._process = _started(
+                    output, (theirs.fileno(), their_lifeline.fileno()), self._told
+                )
         undone.callback(self._process.wait)
         undone.callback(self._process.kill)
         self.pid = self._process.pid
@@ -150,12 +163,15 @@ class WorkerProcess:
             os.close(self._to_send.pop())
 
 
-def _started(output: IO[bytes], inherited: tuple[int, int]) -> subprocess.Popen[bytes]:
+def _started(
+    output: IO[bytes], inherited: tuple[int, int], told: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-u", "-m", "videoflow.worker.process", *map(str, inherited)],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
+        env={**os.environ, **told} if told else None,
         pass_fds=inherited,
         start_new_session=True,
     )

@@ -16,6 +16,7 @@ from videoflow.backends.messaging import ChannelId
 from videoflow.backends.outcomes import known
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import RealClock
+from videoflow.engines._accelerators import allocation_on, reserved, unsaid_sharing, with_devices_shown
 from videoflow.engines._local_run import LocalRun
 from videoflow.engines._local_supervisor import Common
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
@@ -56,7 +57,8 @@ class LocalEngine:
             EnvironmentFault: This is not Linux.
             FlowError: The flow cannot run here as it is.
         """
-        return _plan(request, RealClock())
+        clock = RealClock()
+        return with_devices_shown(_plan(request, clock), request.options.gpu_policy, clock)
 
     def start(self, request: RunRequest) -> LocalRun:
         """Plans, provisions and starts; see `Engine.start`."""
@@ -76,6 +78,7 @@ class LocalEngine:
                 undone.callback(folder.remove)
                 folder.write_spec(plan.spec)
                 folder.write_plan(plan)
+                devices = made.enter_context(reserved(plan, run_id, request.options.gpu_policy, clock))
                 store = sqlite.SqliteStore(folder.store_path, clock)
                 made.callback(store.close)
                 host = shm.ShmHost(clock, plan.memory_budget_bytes + _LOG_SHARE_BYTES)
@@ -91,6 +94,7 @@ class LocalEngine:
                     import_path=tuple(map(os.path.abspath, sys.path)),
                     classes=_notebook_classes(request, plan),
                     options=request.options,
+                    devices=devices,
                 )
                 run = LocalRun(common, folder, host, FlowRuntime(store, run_id), clock)
                 run.begin(made.pop_all())
@@ -122,6 +126,8 @@ def _plan(request: RunRequest, clock: RealClock) -> Plan:
             available_bytes=available,
             cpus=processors(),
             fuse=request.options.fuse,
+            allocation=allocation_on(request.spec, request.options.gpu_policy, clock),
+            gpu_sharing=unsaid_sharing(request.options.gpu_policy),
         ),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from sys import _getframe
 from types import FrameType
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -41,6 +41,7 @@ class RunKeywords(TypedDict, total=False):
     allow_incomplete: bool
     restart_backoff_seconds: float
     fuse: bool
+    gpu_policy: Literal["strict", "shared"]
     faults: dict[str, tuple[Fault, ...]]
 
 

@@ -124,6 +124,36 @@ class DeadLetterReport(msgspec.Struct, kw_only=True):
     where: str = ""
 
 
+class DeviceReport(msgspec.Struct, kw_only=True):
+    """One accelerator of one task replica; memory in bytes.
+
+    Attributes:
+        workload: Task and number of the replica, joined with `/`.
+        device: UUID of the device.
+        product: As the driver spells it.
+        sharing: How it was asked for.
+        exclusive: Whether it was granted to this replica alone, among all that ask the ledger of this user.
+        policy: By which it was granted.
+        memory_bytes: Usable memory of the device, or None where it could not be read.
+        declared_peak_bytes: What the replica says that it uses at most, or None.
+        highest_used_bytes: The most that was seen in use by it, or None where nobody could tell.
+        samples: How often that was looked at, about once a second: a shorter peak may have been higher.
+        detail: Why a look told nothing, or "".
+    """
+
+    workload: str
+    device: str
+    product: str
+    sharing: str
+    exclusive: bool
+    policy: str
+    memory_bytes: int | None = None
+    declared_peak_bytes: int | None = None
+    highest_used_bytes: int | None = None
+    samples: int = 0
+    detail: str = ""
+
+
 class FailureReport(msgspec.Struct, kw_only=True):
     """The first failure, with the fields of an error block."""
 
@@ -149,6 +179,7 @@ class RunReport(msgspec.Struct, kw_only=True):
         edges: One per edge, fused ones included.
         nodes: One each.
         gaps: What is missing or in doubt.
+        devices: Accelerators that its tasks were granted.
         dead_letters: What was put aside.
         values: Node name → what `Collect` collected.
         outputs: Paths written.
@@ -168,6 +199,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     edges: list[EdgeReport] = []
     nodes: list[NodeReport] = []
     gaps: list[GapReport] = []
+    devices: list[DeviceReport] = []
     dead_letters: list[DeadLetterReport] = []
     values: dict[str, Any] = {}
     outputs: list[str] = []

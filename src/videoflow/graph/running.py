@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from videoflow.faults import Fault
 from videoflow.graph.report import RunReport
@@ -29,6 +29,8 @@ class RunOptions:
         allow_incomplete: An incomplete run exits with 0.
         restart_backoff_seconds: First wait before a dead worker is started again, doubled up to 5 s.
         fuse: False: no fusing by label, to compare.
+        gpu_policy: `strict`: every task has the accelerators that it asks for, or nothing starts; `shared`:
+            they wrap around over what there is.
         faults: Task name → planted faults, for tests; each process of the task is given the next of them.
     """
 
@@ -40,6 +42,7 @@ class RunOptions:
     allow_incomplete: bool = False
     restart_backoff_seconds: float = 0.1
     fuse: bool = True
+    gpu_policy: Literal["strict", "shared"] = "strict"
     faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
+from videoflow.backends.allocation import DeviceIdentity
 from videoflow.backends.runtime import Desired
 from videoflow.graph import Context, Invoker, Item, Node, Out
 from videoflow.graph.spec import NodeKind
@@ -87,6 +88,11 @@ class TaskNodes:
                 node, Invoker(instance, name, node.spec.options.on_error), context, limits.get(name, {})
             )
         self.figures = TaskFigures({name: NodeFigures() for name in self._running})
+
+    def grant(self, devices: tuple[DeviceIdentity, ...]) -> None:
+        """Tells every node which devices it has."""
+        for running in self._running.values():
+            running.context.devices = devices
 
     def restore(self, state: Mapping[str, bytes]) -> None:
         """Gives each stateful node what it committed last."""

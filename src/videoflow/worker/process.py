@@ -38,6 +38,7 @@ from videoflow.worker import (
     TaskFigures,
     TaskNodes,
     ended_badly,
+    granted_to,
     item_limits,
     make_program,
 )
@@ -198,6 +199,7 @@ def _make(
     program = make_program(plan, task, boot.run_id)
     nodes = TaskNodes(program, _instances(boot, plan, task), item_limits(plan, task), boot.slot, control)
     nodes.figures = SharedFigures(nodes.figures, Page(descriptors[0], task.nodes))
+    nodes.grant(granted_to(os.environ, clock))
     keeper.nodes = nodes
     keeper.interrupt()
     runtime = FlowRuntime(SqliteStore(Path(boot.run_folder, "run.sqlite"), clock), boot.run_id)

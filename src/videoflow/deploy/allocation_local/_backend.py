@@ -5,6 +5,7 @@ of the devices, checked by a second look at the driver before it is ready. It re
 enforce memory, and to promise anything against processes that do not ask it.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 
 from videoflow.adapters.nvml import IDLE_BYTES, DeviceReading, HostReading
@@ -16,6 +17,7 @@ from videoflow.backends.allocation import (
     AcceleratorAllocationBackend,
     ClaimObservation,
     ClaimStatus,
+    DeliveredGrant,
     FeasiblePlan,
     InventorySnapshot,
     PlanOutcome,
@@ -29,7 +31,12 @@ from videoflow.backends.capabilities import AllocationCapabilities
 from videoflow.backends.outcomes import Observation, Unknown, UnknownReason, known, unknown
 from videoflow.backends.runtime import StoreOutcome
 from videoflow.clock import Clock
-from videoflow.deploy.allocation_local._bindings import bindings_of, granted
+from videoflow.deploy.allocation_local._bindings import (
+    GRANT_VARIABLE,
+    bindings_of,
+    granted,
+    unobserved_bindings,
+)
 from videoflow.deploy.allocation_local._claims import (
     capabilities_of,
     failed,
@@ -43,6 +50,7 @@ from videoflow.deploy.allocation_local._inventory import (
     foreign_users,
     snapshot_of,
     survey_of,
+    used_within,
     visible,
 )
 from videoflow.deploy.allocation_local._ledger import Book, Claim, Ledger
@@ -156,6 +164,15 @@ class LocalAllocation(AcceleratorAllocationBackend):
             raise ContractBroken(f"claim {claim_id} is {claim.status}, and holds nothing")
         return bindings_of(granted(claim, workload_id))
 
+    def granted(self, claim_id: str, workload_id: str) -> DeliveredGrant:
+        """Returns what a workload was granted; see `bindings`."""
+        said = self.bindings(claim_id, workload_id).env[GRANT_VARIABLE]
+        return DeliveredGrant.from_dict(json.loads(said))
+
+    def unobserved(self, grant: DeliveredGrant) -> WorkloadBindings:
+        """Returns the environment of a workload whose launcher could not look, and went on."""
+        return unobserved_bindings(grant)
+
     def observe(self, claim_id: str) -> Observation[ClaimObservation]:
         """Returns the state of a claim; writes nothing."""
         book = self._ledger.read()
@@ -239,6 +256,25 @@ class LocalAllocation(AcceleratorAllocationBackend):
                 return ReleaseObservation(claim_id, ReleaseStatus.RELEASED)
         reason = "the ledger does not say whether the claim was removed"
         return ReleaseObservation(claim_id, ReleaseStatus.PENDING_RECOVERY, reason=reason)
+
+    def usage(
+        self, workloads: Mapping[str, tuple[int, DeliveredGrant]]
+    ) -> Observation[dict[tuple[str, str], int | None]]:
+        """Returns (workload, device key) → bytes in use now, None where that cannot be told.
+
+        Args:
+            workloads: Name → its process, and what it was granted.
+        """
+        seen = self._look()
+        if isinstance(seen, Unknown):
+            return seen
+        there = {device_key(device.identity): device for device in seen.value.devices}
+        found = {
+            (name, key): used_within(there[key], pid, alone=grant.exclusive) if key in there else None
+            for name, (pid, grant) in workloads.items()
+            for key in map(device_key, grant.devices)
+        }
+        return known(found, seen.observed_at)
 
     # One claim ----------------------------------------------------------------------------------
 

@@ -33,9 +33,14 @@ def bindings_of(grant: DeliveredGrant) -> WorkloadBindings:
     named = [str(found) for found in ids]
     if any(found is None for found in ids):
         named = [str(device.ordinal) for device in grant.devices]
-    env = {
-        MASK_VARIABLE: ",".join(named),
-        ORDER_VARIABLE: BY_ADDRESS,
-        GRANT_VARIABLE: json.dumps(grant.to_dict(), sort_keys=True),
-    }
+    env = {MASK_VARIABLE: ",".join(named), ORDER_VARIABLE: BY_ADDRESS, GRANT_VARIABLE: _written(grant)}
     return WorkloadBindings(env=env)
+
+
+def unobserved_bindings(grant: DeliveredGrant) -> WorkloadBindings:
+    """Returns the environment of a workload whose devices nobody knows: its mask stays as inherited."""
+    return WorkloadBindings(env={GRANT_VARIABLE: _written(grant)})
+
+
+def _written(grant: DeliveredGrant) -> str:
+    return json.dumps(grant.to_dict(), sort_keys=True)

@@ -135,6 +135,26 @@ def foreign_users(device: DeviceReading, book: Book, holder: ProcessIdentity) ->
     return foreign + unnamed
 
 
+def used_within(device: DeviceReading, pid: int, *, alone: bool) -> int | None:
+    """Returns the bytes of a device that a process and what it started use; None: cannot be told.
+
+    Args:
+        device: As it was read.
+        pid: The process.
+        alone: Nobody else may be on the device, so that what is used and by no named process is its.
+    """
+    if device.users is None or device.used_bytes is None:
+        return None
+    own = [user for user in device.users if is_within(user.pid, pid)]
+    if own and all(user.used_bytes is not None for user in own):
+        return sum(user.used_bytes or 0 for user in own)
+    if device.used_bytes <= IDLE_BYTES:
+        return 0
+    if alone and (own or not device.users):
+        return device.used_bytes
+    return None if own or not device.users else 0
+
+
 def _spoken_for(device: DeviceReading, book: Book, held: Iterable[Share]) -> int:
     """Returns the bytes that are in use or promised: what holders may still come to use counts."""
     held, total = tuple(held), device.identity.memory_bytes or 0
