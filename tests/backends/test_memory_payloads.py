@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from videoflow.backends.memory import MemoryPayloads, MemoryPool
-from videoflow.backends.outcomes import Known, SettleConfirmed
-from videoflow.backends.payload import Missing, ObligationReceipt, PayloadBytes, PayloadRef, RetentionContract
+from videoflow.backends.outcomes import Known
+from videoflow.backends.payload import PayloadBytes, PayloadRef, RetentionContract
 from videoflow.clock import Clock, ManualClock, RealClock
-from videoflow.errors import ContractBroken, MemoryShort, UnknownName, ValueRefused
+from videoflow.errors import MemoryShort, UnknownName
 from videoflow.wire import decode_value, encode_value, freeze
 
 INTENT = RetentionContract(obligations=("intent/p",))
@@ -77,52 +77,6 @@ def test_what_is_put_is_kept_itself_and_read_without_a_copy(stores: Stores) -> N
         del seen
 
 
-def test_a_pending_object_is_written_in_place_and_seen_when_it_is_sealed(stores: Stores) -> None:
-    pending = stores().create(4, "p/0", INTENT, deadline=NEVER)
-    assert pending is not None
-    pending.buffer[:] = b"abcd"
-    assert stores.kept() == []
-    ref = pending.seal()
-    with read(stores("b"), ref) as found:
-        assert bytes(found.data) == b"abcd"
-    with pytest.raises(UnknownName):
-        pending.seal()
-
-
-def test_an_abandoned_object_leaves_nothing(stores: Stores) -> None:
-    pending = stores().create(100, "p/0", INTENT, deadline=NEVER)
-    assert pending is not None
-    assert put(stores(), 1) is None
-    pending.abandon()
-    pending.abandon()
-    made(stores(), 100)
-
-
-def test_a_full_store_is_backpressure_and_room_comes_with_the_last_claim(stores: Stores) -> None:
-    store = stores()
-    ref = made(store, 60)
-    assert put(store, 41) is None
-    store.acquire_obligation([(ref, "archive/x"), (ref, "archive/x")], deadline=NEVER)
-    assert release(store, ref) == (1, False)
-    assert put(store, 41) is None
-    assert release(store, ref) == (1, False)
-    assert release(store, ref, "archive/x") == (0, True)
-    made(store, 100)
-
-
-def test_what_can_never_fit_or_never_hold_is_refused(stores: Stores) -> None:
-    store = stores()
-    for size, contract in (
-        (101, INTENT),
-        (1, RetentionContract(durable_required=True)),
-        (1, RetentionContract(ttl_seconds=5, horizon_seconds=6)),
-    ):
-        with pytest.raises(ValueRefused):
-            put(store, size, contract)
-    made(store, 1, RetentionContract(ttl_seconds=5, horizon_seconds=6, obligations=("archive/x",)))
-    assert stores.kept() == ["p/1"]
-
-
 def test_reserved_room_is_for_its_owner(stores: Stores) -> None:
     stores("a").reserve(60)
     assert put(stores("b"), 41) is None
@@ -141,21 +95,6 @@ def test_a_reservation_is_not_counted_twice(stores: Stores) -> None:
     assert put(stores("b"), 51) is None
     made(stores("b"), 50)
     made(stores("a"), 20)
-
-
-def test_a_pin_keeps_the_bytes_until_it_is_closed_or_collected(stores: Stores) -> None:
-    store = stores()
-    ref = made(store, 100)
-    first, second = read(store, ref), read(stores("b"), ref)
-    release(store, ref)
-    first.close()
-    first.close()
-    assert stores.kept() == ["p/100"]
-    del second
-    gc.collect()
-    assert stores.kept() == []
-    assert isinstance(store.read(ref, deadline=NEVER), Missing)
-    made(store, 100)
 
 
 def test_arrays_pin_what_they_lie_in(stores: Stores) -> None:
@@ -198,32 +137,6 @@ def test_a_waiting_writer_is_woken_by_the_last_array(time: ManualClock) -> None:
     pin.close()
     writer.join(30)
     assert found[0] is not None
-
-
-def test_obligations_are_named_and_the_unknown_is_missing(stores: Stores) -> None:
-    store = stores()
-    ref = made(store)
-    other = PayloadRef(ref.store, ref.key, ref.size_bytes, generation=ref.generation + 1)
-    good, bad = store.acquire_obligation([(ref, "archive/x"), (other, "archive/x")], deadline=NEVER)
-    assert isinstance(good, ObligationReceipt)
-    assert isinstance(bad, Missing)
-    renewed = store.renew_obligation([(ref, "archive/x"), (ref, "archive/y")], deadline=NEVER)
-    assert [type(receipt) for receipt in renewed] == [ObligationReceipt, Missing]
-    (receipt,) = store.release_obligation([(other, "intent/p")], None, deadline=NEVER)
-    assert receipt.stale
-    assert isinstance(store.read(other, deadline=NEVER), Missing)
-    assert stores.kept() == ["p/10"]
-
-
-def test_a_readers_claim_ends_only_with_its_receipt(stores: Stores) -> None:
-    store = stores()
-    ref = made(store)
-    claim = "detect.out->track/0/p"
-    store.acquire_obligation([(ref, claim)], deadline=NEVER)
-    with pytest.raises(ContractBroken):
-        store.release_obligation([(ref, claim)], None, deadline=NEVER)
-    (receipt,) = store.release_obligation([(ref, claim)], SettleConfirmed("token", "id"), deadline=NEVER)
-    assert receipt.remaining == 1
 
 
 @pytest.mark.parametrize(
