@@ -1,21 +1,13 @@
 """The reference under examination: the cluster is the authority, and its values are the raw probes."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, ClassVar
 
 from tests.allocation.mig_table import VendorTable
 from videoflow.backends.allocation import ClaimObservation
-from videoflow.backends.memory.allocation import (
-    MANAGER_FACT,
-    Interposer,
-    Listing,
-    MemoryAllocation,
-    MemoryCard,
-    MemoryCluster,
-    MemoryHost,
-    MemoryPod,
-    MemorySlice,
-    Unanswered,
-)
+from videoflow.backends.memory import allocation
+from videoflow.backends.memory.allocation import MemoryAllocation, MemoryCluster
 from videoflow.backends.outcomes import Observation, UnknownReason
 from videoflow.clock import ManualClock
 from videoflow.testing.examiners.allocation import (
@@ -30,7 +22,7 @@ from videoflow.testing.examiners.allocation import (
     Read,
 )
 
-LISTINGS = {Read.PRIMARY: Listing.HOSTS, Read.SECONDARY: Listing.PODS, Read.RECORDS: Listing.RECORDS}
+LISTINGS = {Read.PRIMARY: "hosts", Read.SECONDARY: "pods", Read.RECORDS: "records"}
 LABELS: Mapping[str, Mapping[str, str]] = {
     "physical": {"nvidia.com/gpu.count": "8"},
     "mig": {"nvidia.com/mig.strategy": "single", "nvidia.com/mig.config.state": "success"},
@@ -42,13 +34,14 @@ TABLE = VendorTable()
 
 
 class MemorySubject(AllocationSubject):
-    lacks: Mapping[Ability, str] = {Ability.CLAIM_MANIFESTS: "it binds by environment alone"}  # type: ignore[misc]
-    make_cluster: Callable[..., MemoryCluster] = MemoryCluster
-    make_backend: Callable[..., MemoryAllocation] = MemoryAllocation
+    """Args: product: The package under examination, or a copy of it with a defect."""
 
-    def __init__(self) -> None:
+    lacks: ClassVar[Mapping[Ability, str]] = {Ability.CLAIM_MANIFESTS: "it binds by environment alone"}
+
+    def __init__(self, product: ModuleType = allocation) -> None:
+        self.product: Any = product
         self.clock = ManualClock()
-        self.cluster = type(self).make_cluster([], self.clock, TABLE)
+        self.cluster: MemoryCluster = self.product.MemoryCluster([], self.clock, TABLE)
         self.processes: dict[str, MemoryAllocation] = {}
         self.managed: list[str] = []
         self.births = 0
@@ -59,12 +52,12 @@ class MemorySubject(AllocationSubject):
     def furnish(self, hosts: Sequence[FixtureHost]) -> None:
         self.processes.clear()
         self.managed = [host.name for host in hosts if host.managed]
-        self.cluster = type(self).make_cluster([made(host) for host in hosts], self.clock, TABLE)
+        self.cluster = self.product.MemoryCluster(map(self.made, hosts), self.clock, TABLE)
 
     def backend(self, process: str = "main") -> MemoryAllocation:
         if process not in self.processes:
             self.births += 1
-            self.processes[process] = type(self).make_backend(
+            self.processes[process] = self.product.MemoryAllocation(
                 self.cluster,
                 f"{process}#{self.births}",
                 managed=self.managed,
@@ -76,17 +69,17 @@ class MemorySubject(AllocationSubject):
         self.processes.pop(process, None)
 
     def environment(self, *, gates: bool = True) -> Mapping[str, str]:
-        return {"memory": "1"} | ({MANAGER_FACT: "1"} if gates else {})
+        return {"memory": "1"} | ({self.product.MANAGER_FACT: "1"} if gates else {})
 
     def on_call(self, decide: Callable[[Call], Fate] | None) -> None:
-        self.cluster.interposer = None if decide is None else interposer(decide)
+        self.cluster.interposer = None if decide is None else self.interposer(decide)
 
     def fail(self, read: Read, reason: UnknownReason | None) -> None:
-        self.cluster.fail(LISTINGS[read], reason)
+        self.cluster.fail(self.product.Listing(LISTINGS[read]), reason)
 
     def arrive(self, device: str, *, tolerant: bool = False) -> bool:
         return self.cluster.add_pod(
-            MemoryPod(f"foreign-{device}", self.host_of(device), device), tolerant=tolerant
+            self.product.MemoryPod(f"foreign-{device}", self.host_of(device), device), tolerant=tolerant
         )
 
     def leave(self, device: str) -> None:
@@ -97,7 +90,7 @@ class MemorySubject(AllocationSubject):
             self.backend("launcher").bindings(claim_id, workload_id).env["CUDA_VISIBLE_DEVICES"].split(",")
         ):
             name = f"{claim_id}/{workload_id}/{key}"
-            self.cluster.add_pod(MemoryPod(name, self.host_of(key), key, 1, claim_id))
+            self.cluster.add_pod(self.product.MemoryPod(name, self.host_of(key), key, 1, claim_id))
 
     def end(self, claim_id: str, workload_id: str) -> None:
         for name in list(self.cluster.pods):
@@ -150,38 +143,32 @@ class MemorySubject(AllocationSubject):
     def host_of(self, device: str) -> str:
         return next(host.name for host in self.cluster.hosts.values() if host.related(device))
 
+    def made(self, host: FixtureHost) -> Any:
+        cards = tuple(self.made_card(number, card) for number, card in enumerate(host.cards))
+        return self.product.MemoryHost(host.name, cards, LABELS[host.sharing], host.owner)
 
-def made(host: FixtureHost) -> MemoryHost:
-    cards = tuple(made_card(number, card) for number, card in enumerate(host.cards))
-    return MemoryHost(host.name, cards, LABELS[host.sharing], host.owner)
+    def made_card(self, ordinal: int, card: FixtureCard) -> Any:
+        slices = tuple(
+            self.product.MemorySlice(
+                f"MIG-{card.uuid}-{start}", profile, start, TABLE.usable_bytes(card.product, profile)
+            )
+            for profile, start in card.slices
+        )
+        return self.product.MemoryCard(card.uuid, ordinal, card.product, card.memory_bytes, slices)
 
+    def interposer(self, decide: Callable[[Call], Fate]) -> Callable[..., Callable[[], None] | None]:
+        def lose() -> None:
+            raise self.product.Unanswered
 
-def made_card(ordinal: int, card: FixtureCard) -> MemoryCard:
-    slices = tuple(
-        MemorySlice(f"MIG-{card.uuid}-{start}", profile, start, TABLE.usable_bytes(card.product, profile))
-        for profile, start in card.slices
-    )
-    return MemoryCard(card.uuid, ordinal, card.product, card.memory_bytes, slices)
-
-
-def interposer(decide: Callable[[Call], Fate]) -> Interposer:
-    def ask(process: str, writes: bool, operation: str, target: str) -> Callable[[], None] | None:
-        fate = decide(Call(process.partition("#")[0], writes, operation, target))
-        if fate is Fate.CRASH:
+        def die() -> None:
             raise Crashed
-        if fate is Fate.UNHEARD:
-            raise Unanswered
-        return None if fate is Fate.GO else AFTER[fate]
 
-    return ask
+        def ask(process: str, writes: bool, operation: str, target: str) -> Callable[[], None] | None:
+            fate = decide(Call(process.partition("#")[0], writes, operation, target))
+            if fate is Fate.CRASH:
+                die()
+            if fate is Fate.UNHEARD:
+                lose()
+            return {Fate.LOST: lose, Fate.CRASH_AFTER: die}.get(fate)
 
-
-def lose() -> None:
-    raise Unanswered
-
-
-def die() -> None:
-    raise Crashed
-
-
-AFTER = {Fate.LOST: lose, Fate.CRASH_AFTER: die}
+        return ask

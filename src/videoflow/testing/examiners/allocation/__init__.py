@@ -8,6 +8,7 @@ from videoflow.testing.examiners.allocation._acts import NEEDS
 from videoflow.testing.examiners.allocation._geometry import GeometrySuite
 from videoflow.testing.examiners.allocation._owning import OwningSuite
 from videoflow.testing.examiners.allocation._planning import PlanningSuite
+from videoflow.testing.examiners.allocation._reading import ReadingSuite
 from videoflow.testing.examiners.allocation._releasing import ReleasingSuite
 from videoflow.testing.examiners.allocation._steps import Actor, Stage
 from videoflow.testing.examiners.allocation._subject import (
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-class AllocationExaminer(PlanningSuite, GeometrySuite, OwningSuite, ReleasingSuite):
+class AllocationExaminer(PlanningSuite, GeometrySuite, ReadingSuite, OwningSuite, ReleasingSuite):
     """Every law of `videoflow.backends.allocation`.
 
     Example:
