@@ -95,9 +95,7 @@ class WorkerProcess:
             self._lifeline, their_lifeline = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undone.callback(self._lifeline.close)
             with their_lifeline:
-                self._process = _started(
-                    output, (theirs.fileno(), their_lifeline.fileno()), self._told
-                )
+                self._process = _started(output, (theirs.fileno(), their_lifeline.fileno()), self._told)
         undone.callback(self._process.wait)
         undone.callback(self._process.kill)
         self.pid = self._process.pid

@@ -1,7 +1,6 @@
 """One task process: a pure core in an I/O shell."""
 
 from videoflow.worker._control import Reporter, RunControl
-from videoflow.worker._devices import granted_to
 from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._job import Backends, Job
@@ -25,7 +24,6 @@ __all__ = [
     "WorkerFatal",
     "channel_id",
     "ended_badly",
-    "granted_to",
     "item_limits",
     "make_program",
     "subscription_id",

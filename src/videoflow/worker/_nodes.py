@@ -13,7 +13,6 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
-from videoflow.backends.allocation import DeviceIdentity
 from videoflow.backends.runtime import Desired
 from videoflow.graph import Context, Invoker, Item, Node, Out
 from videoflow.graph.spec import NodeKind
@@ -89,7 +88,7 @@ class TaskNodes:
             )
         self.figures = TaskFigures({name: NodeFigures() for name in self._running})
 
-    def grant(self, devices: tuple[DeviceIdentity, ...]) -> None:
+    def grant(self, devices: tuple[object, ...]) -> None:
         """Tells every node which devices it has."""
         for running in self._running.values():
             running.context.devices = devices

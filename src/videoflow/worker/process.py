@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from videoflow import faults
+from videoflow import faults, registry
 from videoflow.adapters.notebook import load_classes
 from videoflow.adapters.shm import ShmMessaging, open_worker
 from videoflow.adapters.sqlite import SqliteStore
@@ -38,7 +38,6 @@ from videoflow.worker import (
     TaskFigures,
     TaskNodes,
     ended_badly,
-    granted_to,
     item_limits,
     make_program,
 )
@@ -63,6 +62,7 @@ from videoflow.worker.page import Page, SharedFigures
 _BEAT_SECONDS = 0.25
 _LINGER_SECONDS = 0.25
 _LOST = 71
+GRANT = "VIDEOFLOW_GRANT"
 
 
 class _Reporter:
@@ -199,7 +199,8 @@ def _make(
     program = make_program(plan, task, boot.run_id)
     nodes = TaskNodes(program, _instances(boot, plan, task), item_limits(plan, task), boot.slot, control)
     nodes.figures = SharedFigures(nodes.figures, Page(descriptors[0], task.nodes))
-    nodes.grant(granted_to(os.environ, clock))
+    if GRANT in os.environ:  # the types of accelerators are loaded by those alone who have some
+        nodes.grant(registry.load(registry.DEVICES, "granted")(os.environ, clock))
     keeper.nodes = nodes
     keeper.interrupt()
     runtime = FlowRuntime(SqliteStore(Path(boot.run_folder, "run.sqlite"), clock), boot.run_id)
