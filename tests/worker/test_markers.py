@@ -161,6 +161,8 @@ def test_a_marker_that_ends_its_process_is_put_aside_after_as_many_attempts_as_a
         watched("ordered", retries=2), {"work": keep, "work:markers": kills_on_seven, "sink": nothing}, seed
     )
     assert [aside.attempts for aside in bench.put_aside] == [3]
+    deaths = next(replica.deaths for replica in bench.replicas if replica.task.name == "work")
+    assert deaths == 4, "the first death leaves no record, then one for each attempt of the budget"
     assert [aside.element.values for aside in bench.put_aside] == [(7,)]
     assert sorted(set(given(bench)["work-0"])) == [n for n in ITEMS if n != 7]
     assert consumed(bench) == ITEMS

@@ -1,6 +1,7 @@
 """The examiner of the messaging contract."""
 
 from videoflow.testing.examiners._messaging_abilities import AbilitySuite
+from videoflow.testing.examiners._messaging_broadcast import BroadcastSuite
 from videoflow.testing.examiners._messaging_fates import LedgerSuite, LiveSuite
 from videoflow.testing.examiners._messaging_leases import CompetingSuite
 from videoflow.testing.examiners._messaging_making import MakingSuite
@@ -19,6 +20,7 @@ class MessagingExaminer(
     CompetingSuite,
     ExclusiveSuite,
     LiveSuite,
+    BroadcastSuite,
     LedgerSuite,
     PartitionSuite,
     HoldingSuite,

@@ -189,6 +189,18 @@ NEVER_BLOCKS: Final = Law(
     "count room over reliable readers only; keep an item for them when a live reader has dropped it",
     ("M2", "V3"),
 )
+BROADCAST: Final = Law(
+    "messaging.broadcast",
+    "A subscription with a slot is one replica's own: it is handed every item, and nothing but items.",
+    "keep one subscription for each slot; note skips in its ledger as they are appended; leave no tombstone",
+    (),
+)
+UNHINDERED: Final = Law(
+    "messaging.broadcast-unhindered",
+    "A broadcast never makes its writer wait, whether its reader lives, lags, is dead or was never there.",
+    "drop the oldest item that nobody holds, note it in the ledger, and count it in no room",
+    ("M2", "V3"),
+)
 AGE: Final = Law(
     "messaging.age",
     "Nothing older than max_age_seconds is handed out for the first time.",
