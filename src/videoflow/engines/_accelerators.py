@@ -31,7 +31,7 @@ from videoflow.backends.capabilities import AllocationCapabilities
 from videoflow.backends.outcomes import Known, Unknown
 from videoflow.clock import Clock
 from videoflow.engines._home import home_folder, inherited
-from videoflow.errors import AcceleratorFault, UnobservableState
+from videoflow.errors import AcceleratorFault, UnobservableState, UsageError
 from videoflow.graph.report import DeviceReport, GapReport
 from videoflow.graph.spec import FlowSpec
 from videoflow.planner import accelerator_requests
@@ -199,6 +199,30 @@ def with_devices_shown(plan: Plan, policy: str, clock: Clock) -> Plan:
         ]
         told += outcome.notes
     return msgspec.structs.replace(plan, notes=(*plan.notes, *told))
+
+
+def in_one_process(plan: Plan, policy: str) -> Plan:
+    """Returns a plan for tasks that share a process, with a note that nothing keeps them to their devices.
+
+    Raises:
+        UsageError: A device of its own is asked for, and other tasks of the process use devices too.
+    """
+    requests = accelerator_requests(plan, "", unsaid_sharing(policy))
+    if not requests:
+        return plan
+    alone = [r.workload_id for r in requests if r.sharing in (Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG)]
+    if alone and len(requests) > 1:
+        raise UsageError(
+            f"the threads engine cannot give {alone[0]} a device of its own",
+            cause=f"{len(requests)} tasks use accelerators in this process, and nothing keeps them apart",
+            effect="nothing was started",
+            remedy="run with --engine local, or share: vf.Gpu(sharing='cooperative', peak_memory_bytes=...)",
+        )
+    note = (
+        "threads bind no device: this process sees all that it inherited, and a node must use those of "
+        "ctx.devices; other runs are kept away from them"
+    )
+    return msgspec.structs.replace(plan, notes=(*plan.notes, note))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from videoflow.backends.runtime import FirstFailure, FlowRuntime
 from videoflow.clock import Signal
+from videoflow.engines._accelerators import RunDevices
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._live import Figures, summed
 from videoflow.engines._threads_setup import Setup
@@ -97,6 +98,7 @@ class Replicas:
         runtime: The records of the run.
         told: Whom they tell.
         watch: The watching consumer, or None.
+        devices: The accelerators of the run.
 
     Attributes:
         control: What the run desires of them.
@@ -105,10 +107,17 @@ class Replicas:
     """
 
     def __init__(
-        self, setup: Setup, run_id: str, runtime: FlowRuntime, told: Told, watch: WatchSink | None
+        self,
+        setup: Setup,
+        run_id: str,
+        runtime: FlowRuntime,
+        told: Told,
+        watch: WatchSink | None,
+        devices: RunDevices,
     ) -> None:
         self._setup = setup
         self._runtime = runtime
+        self._devices = devices
         self.control = RunControl()
         self.programs = {task.name: make_program(setup.plan, task, run_id) for task in setup.plan.tasks}
         self.inner = InnerLedger()
@@ -187,4 +196,7 @@ class Replicas:
     def _nodes(self, task: TaskPlan, slot: int, watch: WatchSink | None) -> TaskNodes:
         instances = self._setup.instances(task, watch)
         limits = item_limits(self._setup.plan, task)
-        return TaskNodes(self.programs[task.name], instances, limits, slot, self.control)
+        nodes = TaskNodes(self.programs[task.name], instances, limits, slot, self.control)
+        grant = self._devices.grants.get(f"{task.name}/{slot}")
+        nodes.grant(() if grant is None else grant.devices)
+        return nodes

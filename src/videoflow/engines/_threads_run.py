@@ -14,6 +14,7 @@ from typing import Any
 
 from videoflow.backends.messaging import OwnerLabels
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
+from videoflow.engines._accelerators import reserved
 from videoflow.engines._account import account_of_edges
 from videoflow.engines._endings import stalled, timed_out
 from videoflow.engines._kept import KeptRun
@@ -67,8 +68,11 @@ class ThreadsRun:
             if self._options.runs_folder is not None:
                 self._kept = KeptRun(self._options.runs_folder, self.run_id, self.plan, self._clock)
                 undone.callback(self._kept.discard)
+            self._devices = owned.enter_context(
+                reserved(self.plan, self.run_id, self._options.gpu_policy, self._clock)
+            )
             setup.provision(self.run_id)
-            self._replicas = Replicas(setup, self.run_id, self._runtime, self, self._watch)
+            self._replicas = Replicas(setup, self.run_id, self._runtime, self, self._watch, self._devices)
             undone.pop_all()
             self._owned = owned.pop_all()
 
@@ -159,7 +163,8 @@ class ThreadsRun:
         with self._told_to_waiters():
             try:
                 with self._owned:
-                    self._until_ended()
+                    with self._devices.measured(self._workloads):
+                        self._until_ended()
                     report = self._make_report()
                     if self._kept is not None:
                         self._kept.finish(report, self._runtime)
@@ -195,6 +200,9 @@ class ThreadsRun:
                 for task in self._replicas.stragglers(_GRACE_SECONDS):
                     self._lost[task.name] = "it was still in user code when the run ended"
                 return
+
+    def _workloads(self) -> dict[str, int]:
+        return dict.fromkeys(self._devices.grants, os.getpid())
 
     def _timed_out(self, now: float) -> bool:
         for calling in self._replicas.calling:
@@ -252,5 +260,7 @@ class ThreadsRun:
             folder=str(self._kept.folder.path) if self._kept is not None else "",
         )
         report = make_report(facts)
+        report.devices = self._devices.reports()
+        report.gaps += self._devices.gaps()
         observer.close(OwnerLabels(self.plan.spec.flow_id, self.run_id), deadline=deadline)
         return report

@@ -14,6 +14,7 @@ from videoflow.backends.memory import (
 )
 from videoflow.backends.outcomes import known
 from videoflow.clock import RealClock
+from videoflow.engines._accelerators import allocation_on, in_one_process, unsaid_sharing
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._provision import channel_specs, subscription_specs
 from videoflow.engines._watch import WATCH_NODE, WatchSink, with_watch
@@ -61,7 +62,7 @@ class Setup:
         self._broker = MemoryBroker(self._pool)
         self.store = MemoryRuntimeStore(clock)
         spec = with_watch(request.spec, request.watched) if request.watched else request.spec
-        self.plan = plan_flow(
+        plan = plan_flow(
             spec,
             PlanFacts(
                 engine=CAPABILITIES.engine,
@@ -73,8 +74,11 @@ class Setup:
                 available_bytes=available,
                 cpus=processors(),
                 fuse=request.options.fuse,
+                allocation=allocation_on(spec, request.options.gpu_policy, clock),
+                gpu_sharing=unsaid_sharing(request.options.gpu_policy),
             ),
         )
+        self.plan = in_one_process(plan, request.options.gpu_policy)
 
     def messaging(self, owner: str) -> MemoryMessaging:
         """Returns the messaging backend as one owner uses it."""

@@ -6,6 +6,7 @@ before a thread starts.
 """
 
 from videoflow.clock import RealClock
+from videoflow.engines._accelerators import with_devices_shown
 from videoflow.engines._threads_run import ThreadsRun
 from videoflow.engines._threads_setup import CAPABILITIES, Setup
 from videoflow.graph.running import RunRequest
@@ -25,7 +26,8 @@ class ThreadsEngine:
         Raises:
             FlowError: The flow cannot run here as it is.
         """
-        return Setup(request, RealClock()).plan
+        clock = RealClock()
+        return with_devices_shown(Setup(request, clock).plan, request.options.gpu_policy, clock)
 
     def start(self, request: RunRequest) -> ThreadsRun:
         """Plans, provisions and starts; see `Engine.start`."""
