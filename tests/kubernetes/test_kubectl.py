@@ -1,0 +1,87 @@
+"""The fake API server as `kubectl` sees it: a second client, which shares no code with the first.
+
+Where kubectl is not installed nothing of this is collected, as the header of the run says; in continuous
+integration it is collected all the same, and fails.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from videoflow.testing.kubernetes import FakeApiServer, FakeCluster, Object
+
+BINARY = shutil.which("kubectl")
+
+
+class Kubectl:
+    """`kubectl` against one server."""
+
+    def __init__(self, server: FakeApiServer, folder: Path) -> None:
+        config = folder / "kubeconfig"
+        config.write_text(server.kubeconfig("vf"))
+        self._environment = {"KUBECONFIG": str(config), "HOME": str(folder), "PATH": os.environ["PATH"]}
+
+    def __call__(self, *arguments: str, text: str = "", fails: bool = False) -> str:
+        assert BINARY is not None, "kubectl is not installed: apt-get install kubernetes-client"
+        done = subprocess.run(
+            [BINARY, *arguments],
+            env=self._environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+        assert (done.returncode != 0) is fails, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    cluster = FakeCluster()
+    cluster.add({"kind": "Node", "metadata": {"name": "a", "labels": {"zone": "1"}}, "spec": {}})
+    return cluster
+
+
+@pytest.fixture
+def kubectl(cluster: FakeCluster, tmp_path: Path) -> Iterator[Kubectl]:
+    with FakeApiServer(cluster) as server:
+        yield Kubectl(server, tmp_path)
+
+
+def manifest(**data: str) -> str:
+    found: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
+    return json.dumps(found)
+
+
+def test_it_reads_labels_and_deletes(kubectl: Kubectl, cluster: FakeCluster) -> None:
+    assert "node/a" in kubectl("get", "nodes", "-l", "zone in (1, 2)", "-o", "name")
+    assert kubectl("get", "nodes", "-l", "zone!=1", "-o", "name") == ""
+    kubectl("label", "node", "a", "nvidia.com/mig.config=all-1g.10gb")
+    assert (cluster.find("nodes", "a") or {})["metadata"]["labels"]["nvidia.com/mig.config"] == "all-1g.10gb"
+    kubectl("create", "-f", "-", "--validate=false", text=manifest(a="1"))
+    kubectl("delete", "configmap", "c", "--wait=false")
+    assert cluster.find("configmaps", "c", "vf") is None
+
+
+def test_its_patch_fails_where_a_test_does(kubectl: Kubectl, cluster: FakeCluster) -> None:
+    test = {"op": "test", "path": "/metadata/labels/zone", "value": "2"}
+    add = {"op": "add", "path": "/metadata/labels/owner", "value": "me"}
+    said = kubectl("patch", "node", "a", "--type=json", "-p", json.dumps([test, add]), fails=True)
+    assert "testing value /metadata/labels/zone failed" in said
+    kubectl("patch", "node", "a", "--type=json", "-p", json.dumps([{**test, "value": "1"}, add]))
+    assert (cluster.find("nodes", "a") or {})["metadata"]["labels"]["owner"] == "me"
+
+
+def test_its_server_side_apply_meets_the_owner_of_a_field(kubectl: Kubectl, cluster: FakeCluster) -> None:
+    apply = ("apply", "--server-side", "--validate=false", "-f", "-")
+    kubectl(*apply, "--field-manager=one", text=manifest(a="1"))
+    said = kubectl(*apply, "--field-manager=two", text=manifest(a="2"), fails=True)
+    assert 'conflict with "one": .data.a' in said
+    kubectl(*apply, "--field-manager=two", "--force-conflicts", text=manifest(a="2"))
+    assert (cluster.find("configmaps", "c", "vf") or {})["data"] == {"a": "2"}
