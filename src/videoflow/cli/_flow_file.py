@@ -85,8 +85,27 @@ Require = Annotated[
         show_default=False,
     ),
 ]
+GpuPolicy = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="strict: each task has the GPUs that it asks for, or nothing starts. shared: they wrap around "
+        "over what there is, and none is exclusive.",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the trace of errors.")]
 Help = Annotated[bool, typer.Option("--help", help="Show the options, those of the flow included.")]
+
+
+def gpu_policy(text: str) -> Literal["strict", "shared"]:
+    """Returns how GPUs are to be given.
+
+    Raises:
+        UsageError: It is neither strict nor shared.
+    """
+    if text in ("strict", "shared"):
+        return "strict" if text == "strict" else "shared"
+    raise UsageError(f"--run-gpu-policy is {text!r}", remedy="say strict or shared")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ COMMANDS = {
     "nodes": ("nodes", "List the nodes of the library."),
     "runs": ("runs", "List the runs of this machine."),
     "stop": ("stop", "Ask a run to stop; a second time ends it without draining."),
+    "gpus": ("gpus", "Show the GPUs of this machine, and who uses them."),
     "dead-letters": ("dead_letters", "Look at the inputs that a run put aside."),
     "gc": ("gc", "Clean up what killed runs left."),
     "doctor": ("doctor", "Look at this machine: is everything there that a run needs?"),

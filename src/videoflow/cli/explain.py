@@ -9,10 +9,12 @@ from videoflow.cli._console import columns, results
 from videoflow.cli._flow_file import (
     WORDS,
     Debug,
+    GpuPolicy,
     Help,
     Memory,
     Require,
     Target,
+    gpu_policy,
     load,
     required_too,
     show_help,
@@ -43,6 +45,7 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     engine: Annotated[str, typer.Option(metavar="NAME", help="For local or threads.")] = "local",
     memory_bytes: Memory = "",
     require: Require = None,
+    run_gpu_policy: GpuPolicy = "strict",
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     diagram: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid diagram.")] = False,
     debug: Debug = False,
@@ -53,7 +56,10 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
         show_help(context, target)
         return
     flow = required_too(load(target).build(context.args), require)
-    options = RunOptions(memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None)
+    options = RunOptions(
+        memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None,
+        gpu_policy=gpu_policy(run_gpu_policy),
+    )
     found = cast("Planning", registry.load(registry.ENGINES, engine)())
     plan = found.plan(RunRequest(flow.compile(), {}, options))
     if json:

@@ -14,10 +14,12 @@ from videoflow.cli._console import columns, show_block, watched
 from videoflow.cli._flow_file import (
     WORDS,
     Debug,
+    GpuPolicy,
     Help,
     Memory,
     Require,
     Target,
+    gpu_policy,
     load,
     required_too,
     show_help,
@@ -77,6 +79,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Exit with 0 when the run is incomplete.")
     ] = False,
+    run_gpu_policy: GpuPolicy = "strict",
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the report here.", show_default=False)
     ] = None,
@@ -100,6 +103,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
         stall_seconds=stall_seconds,
         allow_dead_letters=allow_dead_letters,
         allow_incomplete=allow_incomplete,
+        gpu_policy=gpu_policy(run_gpu_policy),
     )
     if report is not None:
         require_writable(report.absolute())

@@ -4,6 +4,7 @@ An engine is found by name, through the registry, and imported only then. Here i
 for whoever looks before a run.
 """
 
+from videoflow.engines._gpus import survey_gpus
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 
-__all__ = ["available_bytes", "budget_bytes", "processors"]
+__all__ = ["available_bytes", "budget_bytes", "processors", "survey_gpus"]

@@ -245,7 +245,7 @@ def reserved(plan: Plan, run_id: str, policy: str, clock: Clock) -> Iterator[Run
         return
     asked = {request.workload_id: request for request in requests}
     with ExitStack() as held:
-        allocator = held.enter_context(_opened(policy, clock))
+        allocator = held.enter_context(_opened(policy, clock, make=True))
         claim = _claimed(allocator, requests, run_id, policy)
         if claim is None:
             grants = {name: _unseen(request, policy) for name, request in asked.items()}
@@ -272,7 +272,7 @@ def _claimed(
                 "which accelerators there are could not be read",
                 cause=f"{seen.reason}: {seen.detail}",
                 effect="nothing was started; that none could be seen does not mean that there are none",
-                remedy="see `videoflow gpus`; --gpu-policy shared goes on without looking",
+                remedy="see `videoflow gpus`; --run-gpu-policy shared goes on without looking",
             )
         outcome = allocator.plan(requests, seen.value)
         if isinstance(outcome, Infeasible):
@@ -307,7 +307,7 @@ def _give_back(allocator: "LocalAllocation", claim: ClaimObservation) -> None:
 
 
 @contextmanager
-def _opened(policy: str, clock: Clock) -> "Iterator[LocalAllocation]":
+def _opened(policy: str, clock: Clock, *, make: bool = False) -> "Iterator[LocalAllocation]":
     open_local = registry.load(registry.ALLOCATORS, "local")
-    with open_local(home_folder(), inherited(), clock, policy) as allocator:
+    with open_local(home_folder(), inherited(), clock, policy, make=make) as allocator:
         yield allocator

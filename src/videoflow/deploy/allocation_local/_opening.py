@@ -7,6 +7,8 @@ from pathlib import Path
 
 from videoflow.adapters.nvml import read_host
 from videoflow.adapters.sqlite import SqliteStore
+from videoflow.backends.memory import MemoryRuntimeStore
+from videoflow.backends.runtime import RuntimeStore
 from videoflow.clock import Clock
 from videoflow.deploy.allocation_local._backend import LocalAllocation
 from videoflow.deploy.allocation_local._ledger import Ledger
@@ -27,7 +29,12 @@ def ledger_path(home: Path) -> Path:
 
 @contextmanager
 def open_local(
-    home: Path, environment: Mapping[str, str], clock: Clock, policy: str = Policy.STRICT
+    home: Path,
+    environment: Mapping[str, str],
+    clock: Clock,
+    policy: str = Policy.STRICT,
+    *,
+    make: bool = True,
 ) -> Iterator[LocalAllocation]:
     """Opens the allocator of this host for one user.
 
@@ -36,23 +43,14 @@ def open_local(
         environment: Of this process: the mask that it inherited.
         clock: Time.
         policy: `strict` or `shared`.
+        make: Whether the ledger is made where there is none; without one nothing can be reserved that lasts.
 
     Raises:
         EnvironmentFault: The ledger cannot be made or read there.
     """
     host = socket.gethostname()
     path = ledger_path(home)
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        store = SqliteStore(path, clock)
-    except (OSError, OutputUnwritable, UnobservableState) as error:
-        raise EnvironmentFault(
-            "the ledger of accelerators cannot be opened",
-            cause=getattr(error, "cause", "") or str(error),
-            where=str(path),
-            effect="nothing was started",
-            remedy="let VIDEOFLOW_HOME name a folder on a local disk; remove a broken file when nothing runs",
-        ) from error
+    store = _store(path, clock, make=make)
     settings = LocalSettings.read(host, environment, Policy(policy))
     try:
         yield LocalAllocation(
@@ -64,3 +62,19 @@ def open_local(
         )
     finally:
         store.close()
+
+
+def _store(path: Path, clock: Clock, *, make: bool) -> RuntimeStore:
+    if not (make or path.exists()):
+        return MemoryRuntimeStore(clock)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return SqliteStore(path, clock)
+    except (OSError, OutputUnwritable, UnobservableState) as error:
+        raise EnvironmentFault(
+            "the ledger of accelerators cannot be opened",
+            cause=getattr(error, "cause", "") or str(error),
+            where=str(path),
+            effect="nothing was started",
+            remedy="let VIDEOFLOW_HOME name a folder on a local disk; remove a broken file when nothing runs",
+        ) from error
