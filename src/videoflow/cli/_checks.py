@@ -24,8 +24,9 @@ from videoflow.cli._console import home_short
 from videoflow.cli._container import Limits, read_limits
 from videoflow.cli._units import show_bytes
 from videoflow.clock import RealClock
-from videoflow.engines import available_bytes, budget_bytes, processors
+from videoflow.engines import available_bytes, budget_bytes, processors, survey_gpus
 from videoflow.engines.run_folder import runs_folder
+from videoflow.errors import EnvironmentFault
 
 _IMPORT_SECONDS = 60
 _LEAST_PYTHON = (3, 11)
@@ -74,6 +75,7 @@ def every_check() -> Iterator[Check]:
     yield _state_folder()
     for extra, modules in EXTRAS.items():
         yield _extra(extra, modules)
+    yield _gpus()
     yield _encoder()
     yield _model()
 
@@ -198,6 +200,21 @@ def _python_failure(statement: str) -> str:
         return ""
     lines = done.stderr.strip().splitlines()
     return lines[-1] if lines else f"exit status {done.returncode}"
+
+
+def _gpus() -> Check:
+    try:
+        seen = survey_gpus(RealClock())
+    except EnvironmentFault as error:
+        return Check("GPUs", Finding.BAD, error.message, error.remedy)
+    if not isinstance(seen, Known):
+        return Check("GPUs", Finding.ABSENT, f"none can be seen: {seen.detail}", "see `videoflow gpus`")
+    survey = seen.value
+    given = sum(device.given for device in survey.devices)
+    found = f"{given} may be given of {len(survey.devices)}, driver {survey.driver}, read by {survey.source}"
+    if survey.unknown:
+        return Check("GPUs", Finding.BAD, f"{found}; not all could be read", "see `videoflow gpus`")
+    return Check("GPUs", Finding.GOOD, found)
 
 
 def _encoder() -> Check:

@@ -23,6 +23,7 @@ _VERDICT_STYLES = {
     Verdict.FAILED: "bold red",
 }
 _LEDGER = {True: ("closes", "green"), False: ("does not close", "bold red"), None: ("unknown", "bold yellow")}
+_DEVICE_FIGURES = ("memory", "declared", "used at most")
 _CLOCK_SECONDS = 1.0  # by so much the clocks of a file system and of a run may differ
 _EDGE_COUNTS = ("announced", "delivered", "skipped", "dropped", "dead\nletters", "abandoned", "in\nflight")
 _NODE_COUNTS = ("items", "outputs", "errors", "dead\nletters", "restarts")
@@ -43,7 +44,8 @@ def summary_lines(report: RunReport, folder: Path, width: int | None) -> Iterato
         (report.verdict.value, _VERDICT_STYLES[report.verdict]),
         f" after {show_seconds(report.seconds)} on {report.engine}",
     )
-    for table in (_sources(report), _edges(report), _nodes(report), _gaps(report), _results(report, folder)):
+    tables = (_sources(report), _edges(report), _nodes(report), _devices(report), _gaps(report))
+    for table in (*tables, _results(report, folder)):
         if table.rows:
             yield Text("")
             yield from table.lines(width)
@@ -104,6 +106,17 @@ def _node_cells(node: NodeReport) -> list[str | tuple[str, str]]:
         show_milliseconds(node.p99_seconds),
         "" if node.busy_share is None else f"{node.busy_share:.0%}",
     ]
+
+
+def _devices(report: RunReport) -> Table:
+    made = Table(("GPU of", "device", "memory", "declared", "used at most"), numbers=_DEVICE_FIGURES)
+    for device in report.devices:
+        sizes = (device.memory_bytes, device.declared_peak_bytes, device.highest_used_bytes)
+        shown = ["unknown" if size is None else show_bytes(size) for size in sizes]
+        shown[1] = "" if device.declared_peak_bytes is None else shown[1]
+        alone = "" if device.exclusive else " (shared)"
+        made.add((device.workload, "cyan"), f"{device.product} {device.device}{alone}", *shown)
+    return made.without_zeros("declared")
 
 
 def _gaps(report: RunReport) -> Table:

@@ -17,6 +17,7 @@ from videoflow.engines import survey_gpus
 if TYPE_CHECKING:
     from videoflow.deploy.allocation_local import Surveyed
 
+_USABLE = {True: "yes", False: "no", None: "unknown"}
 _HANDED_OUT = {
     "physical": "whole GPUs",
     "mig": "MIG slices",
@@ -27,13 +28,13 @@ _HANDED_OUT = {
 
 
 class GpuRow(msgspec.Struct, frozen=True):
-    """One GPU or MIG slice, as `--json` shows it; memory in bytes, None where it could not be read."""
+    """One GPU or MIG slice, as `--json` shows it; memory in bytes; None is what could not be read."""
 
     ordinal: int | None
     id: str
     product: str
     profile: str
-    usable: bool
+    usable: bool | None
     memory_bytes: int | None
     used_bytes: int | None
     runs: list[str]
@@ -104,7 +105,7 @@ def _row(device: "Surveyed") -> GpuRow:
         id=identity.mig_uuid or identity.uuid or "",
         product=identity.product,
         profile=identity.mig_profile or "",
-        usable=device.given,
+        usable=None if device.given and reading.problems else device.given,
         memory_bytes=identity.memory_bytes,
         used_bytes=reading.used_bytes,
         runs=[f"{share.owner} {share.workload} ({kind})" for share in device.shares],
@@ -136,7 +137,7 @@ def _lines(found: GpuList, width: int | None) -> Iterator[Text]:
             row.id,
             _size(row.memory_bytes),
             _size(row.used_bytes),
-            "yes" if row.usable else "no",
+            _USABLE[row.usable],
             _users(row),
         )
     yield from table.lines(width)
