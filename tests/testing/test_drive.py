@@ -155,6 +155,22 @@ def test_checkpoints_must_add_up() -> None:
         drive(Boaster(), [1])
 
 
+class Shifted(vf.Processor):
+    def process(self, value: int, ctx: vf.Context) -> int:
+        return value + int(ctx.state.get("by", 0))
+
+    def on_control(self, marker: int, ctx: vf.Context) -> None:
+        ctx.state["by"] = marker
+
+
+def test_markers_come_before_the_input_of_their_number() -> None:
+    assert drive(Shifted(), [1, 2, 3], markers={1: [10], 2: [20, 30], 3: [40]}) == [1, 12, 33]
+    with pytest.raises(vf.UsageError, match="there are 1"):
+        drive(Shifted(), [1], markers={2: [1]})
+    with pytest.raises(vf.UsageError, match="takes no markers"):
+        drive(Buffer(), [1], markers={0: [1]})
+
+
 def test_state_in_a_node_judged_stateless_is_refused_as_in_a_run() -> None:
     def sneak(context: Any) -> int:
         return len(context.state)

@@ -6,7 +6,8 @@ values that no edge carries, outputs that the ports do not allow, checkpoints th
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,7 +33,12 @@ SECONDS_PER_INPUT = 0.04
 
 
 def drive(
-    node: Node, inputs: Iterable[Any], port: str = "out", *, seconds_per_input: float = SECONDS_PER_INPUT
+    node: Node,
+    inputs: Iterable[Any],
+    port: str = "out",
+    *,
+    seconds_per_input: float = SECONDS_PER_INPUT,
+    markers: Mapping[int, Sequence[Any]] | None = None,
 ) -> list[Any]:
     """Opens a node, gives it the inputs, flushes and closes it, and returns what it made on a port.
 
@@ -45,12 +51,14 @@ def drive(
         inputs: One value per input; for a node with several inputs a tuple of them. For a producer nothing.
         port: Whose outputs to return; a node without the port `out` is asked for its first.
         seconds_per_input: Steps of the clock.
+        markers: Number of an input → the markers that come before it; the number of inputs: after the last.
 
     Returns:
         The outputs in order, skips left out; nothing for a consumer.
 
     Raises:
-        UsageError: The node has no such port, or inputs were given to a producer.
+        UsageError: The node has no such port, or inputs were given to a producer, or markers to a node that
+            takes none, or before an input that is not there.
         EmissionRefused: Outputs or checkpoints that a run would refuse.
         ValueRefused: A value that no edge carries, in an output, the state or a snapshot.
         StateTooLarge: The node keeps more than its class allows.
@@ -68,14 +76,17 @@ def drive(
     values = list(inputs)
     if isinstance(node, Producer) and values:
         raise UsageError(f"{node!r} takes no inputs", remedy="write drive(node, [])")
+    told = _markers(node, markers or {}, len(values))
     made: list[Out] = []
     try:
         run.attempt(lambda: run.invoker.open(run.context))
         if isinstance(node, Producer):
             made += run.produced()
         for number, value in enumerate(values):
+            run.controlled(number, told)
             run.context.ordinal, run.context.input_id = number, str(number)
             made += run.called(value, number * seconds_per_input)
+        run.controlled(len(values), told)
         run.context.input_id = None
         run.settle(final=True)
         made += run.attempt(lambda: run.invoker.flush(run.context))
@@ -133,6 +144,13 @@ class _Driven:
         self.settle(final=False)
         return made
 
+    def controlled(self, number: int, markers: Mapping[int, Sequence[Any]]) -> None:
+        """Gives the node the markers that come before an input."""
+        for place, marker in enumerate(markers.get(number, ())):
+            self.context.ordinal, self.context.input_id = number, f"{number} marker {place}"
+            given = wire.freeze(_own(marker))
+            self.attempt(partial(self.invoker.on_control, given, self.context))
+
     def settle(self, *, final: bool) -> None:
         """Asks for a checkpoint, and checks that the counts add up."""
         if not hasattr(self._node, "checkpoint"):
@@ -167,6 +185,17 @@ class _Driven:
         main: Any = getattr(self._node, "consume" if isinstance(self._node, Consumer) else "process")
         shape = shape_of(main)
         return shape.least > 1 or (shape.most != 1 and len(value) > 1)
+
+
+def _markers(node: Node, markers: Mapping[int, Sequence[Any]], inputs: int) -> Mapping[int, Sequence[Any]]:
+    if markers and (not hasattr(node, "on_control") or isinstance(node, Producer)):
+        raise UsageError(f"{node!r} takes no markers", remedy="write on_control(self, marker) on its class")
+    if not markers.keys() <= set(range(inputs + 1)):
+        raise UsageError(
+            f"markers are to come before inputs {sorted(markers)}, and there are {inputs}",
+            remedy="number inputs from 0; what comes after the last has their number",
+        )
+    return markers
 
 
 def _own(value: Value) -> Value:
