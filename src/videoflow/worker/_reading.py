@@ -19,7 +19,7 @@ from videoflow.worker._payloads import Payloads
 from videoflow.worker.core import actions as a
 
 _WAIT_SECONDS = 0.5
-_LAST_SECONDS = 0.5
+_LAST_SECONDS = 2.0
 
 
 class Reading:
