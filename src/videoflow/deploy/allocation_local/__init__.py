@@ -7,7 +7,7 @@ MIG geometry, and to call accounting isolation.
 
 from videoflow.deploy.allocation_local._backend import LocalAllocation
 from videoflow.deploy.allocation_local._bindings import GRANT_VARIABLE
-from videoflow.deploy.allocation_local._claims import capabilities_of
+from videoflow.deploy.allocation_local._guarantees import capabilities_of
 from videoflow.deploy.allocation_local._inventory import LocalSnapshot, Survey, Surveyed
 from videoflow.deploy.allocation_local._ledger import Ledger, Share
 from videoflow.deploy.allocation_local._opening import ledger_path, open_local

@@ -17,6 +17,7 @@ from videoflow.backends.allocation import (
     AcceleratorAllocationBackend,
     ClaimObservation,
     ClaimStatus,
+    Completeness,
     DeliveredGrant,
     FeasiblePlan,
     InventorySnapshot,
@@ -38,12 +39,12 @@ from videoflow.deploy.allocation_local._bindings import (
     unobserved_bindings,
 )
 from videoflow.deploy.allocation_local._claims import (
-    capabilities_of,
     failed,
     observation,
     shares_of,
     still_fits,
 )
+from videoflow.deploy.allocation_local._guarantees import capabilities_of
 from videoflow.deploy.allocation_local._inventory import (
     Seen,
     Survey,
@@ -140,6 +141,8 @@ class LocalAllocation(AcceleratorAllocationBackend):
             snapshot = snapshot_of(seen.value, self.settings, self._holder)
             if isinstance(snapshot, Unknown) or snapshot.value.generation != expected_generation:
                 return failed(claim, EVIDENCE_CONFLICT, "the inventory has moved since it was planned on")
+            if snapshot.value.completeness is not Completeness.COMPLETE:
+                return failed(claim, EVIDENCE_ABORTED, "who uses the devices could not be read")
             outcome = self._ledger.add(book, claim, shares_of(claim))
             if outcome is StoreOutcome.COMMITTED:
                 return self._confirmed(claim)
@@ -331,17 +334,16 @@ class LocalAllocation(AcceleratorAllocationBackend):
         found = visible(seen.value, self.settings)
         if isinstance(found, Unknown) or isinstance(seen.value.book, Unknown):
             return "the devices could not be looked at again"
+        book = seen.value.book.value
+        if claim.claim_id not in book.claims:
+            return "it was given back in the meantime"
         there = {device_key(device.identity): device for device in found.value[0]}
         return next(
             (
                 why
                 for name, devices in claim.assignments.items()
                 for device in devices
-                if (
-                    why := self._why_not_one(
-                        there.get(device_key(device)), seen.value.book.value, claim, name
-                    )
-                )
+                if (why := self._why_not_one(there.get(device_key(device)), book, claim, name))
             ),
             "",
         )

@@ -9,16 +9,19 @@ from videoflow.deploy.allocation_local._settings import BY_ADDRESS, MASK_VARIABL
 GRANT_VARIABLE = "VIDEOFLOW_GRANT"
 
 
-def granted(claim: Claim, workload_id: str) -> DeliveredGrant:
-    """Returns what a claim gives to one of its workloads."""
-    request = next((one for one in claim.requests if one.workload_id == workload_id), None)
-    devices = claim.assignments[workload_id]
-    alone = request is None or request.sharing in (Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG)
+def granted(claim: Claim, *workloads: str) -> DeliveredGrant:
+    """Returns what a claim gives to these of its workloads, one after the other."""
+    requests = {request.workload_id: request for request in claim.requests}
+    devices = tuple(device for name in workloads for device in claim.assignments[name])
+    modes = {requests[name].sharing for name in workloads if name in requests}
     return DeliveredGrant(
-        workload_id=workload_id,
+        workload_id=",".join(workloads),
         devices=devices,
-        exclusive=alone and claim.policy == Policy.STRICT,
-        requested=len(devices) if request is None else request.device_count,
+        exclusive=claim.policy == Policy.STRICT and modes <= {Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG},
+        requested=sum(
+            requests[name].device_count if name in requests else len(claim.assignments[name])
+            for name in workloads
+        ),
         policy=claim.policy,
     )
 

@@ -1,4 +1,4 @@
-"""Claims as values: what they hold of each device, how they are observed, what the allocator guarantees."""
+"""Claims as values: what they hold of each device, and how they are observed."""
 
 from videoflow.backends.allocation import (
     ClaimObservation,
@@ -8,26 +8,9 @@ from videoflow.backends.allocation import (
     WorkloadRequest,
     device_key,
 )
-from videoflow.backends.capabilities import AllocationCapabilities, Enforcement
 from videoflow.deploy.allocation_local._bindings import granted
 from videoflow.deploy.allocation_local._ledger import Claim, Share
 from videoflow.deploy.allocation_local._settings import Policy
-
-
-def capabilities_of(policy: Policy) -> AllocationCapabilities:
-    """Returns what the local allocator guarantees under a policy."""
-    return AllocationCapabilities(
-        adapter="local",
-        authority="sqlite",
-        exclusive_device=policy is Policy.STRICT,
-        isolated_mig=policy is Policy.STRICT,
-        cooperative_sharing=True,
-        memory_enforcement=Enforcement.ACCOUNTING,
-        multi_device=True,
-        topology_verification=policy is Policy.STRICT,
-        elastic=False,
-        admission_boundary="host",
-    )
 
 
 def shares_of(claim: Claim) -> dict[str, list[Share]]:
@@ -76,7 +59,7 @@ def observation(claim: Claim, evidence: tuple[str, ...] = ()) -> ClaimObservatio
         desired_generation=claim.generation,
         observed_generation=claim.generation if ready else None,
         status=claim.status,
-        grant=granted(claim, names[0]) if ready and names else None,
+        grant=granted(claim, *names) if ready and names else None,
         evidence=evidence
         or (("looked at after it was claimed, and nobody else was there",) if ready else ()),
     )

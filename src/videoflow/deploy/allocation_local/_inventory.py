@@ -99,7 +99,7 @@ def snapshot_of(seen: Seen, settings: LocalSettings, holder: ProcessIdentity) ->
         held = book.shares.get(key, ())
         occupancy[key] = len(held) + users
         occupancy[memory_key(device.identity)] = _spoken_for(device, book, held)
-    sharing = _sharing(devices)
+    sharing = _sharing(devices, seen.host.devices)
     claims = {book.claims[share.claim].owner for held in book.shares.values() for share in held}
     identities = tuple(device.identity for device in devices)
     return known(
@@ -167,14 +167,13 @@ def _spoken_for(device: DeviceReading, book: Book, held: Iterable[Share]) -> int
     return min(total, used - own + max(own, promised))
 
 
-def _sharing(devices: Iterable[DeviceReading]) -> HostSharing:
-    kinds = [device.sharing for device in devices]
+def _sharing(given: Iterable[DeviceReading], everything: Iterable[DeviceReading]) -> HostSharing:
+    kinds = [device.sharing for device in given]
     shared = next((kind for kind in _WORST_FIRST if kind in kinds), None)
     if shared is not None:
         return shared
-    return (
-        HostSharing.MIG if kinds and all(kind is HostSharing.MIG for kind in kinds) else HostSharing.PHYSICAL
-    )
+    cut = any(device.partitioned for device in everything)
+    return HostSharing.MIG if cut and all(kind is HostSharing.MIG for kind in kinds) else HostSharing.PHYSICAL
 
 
 def _facts(device: DeviceReading) -> dict[str, str]:
@@ -246,7 +245,7 @@ def survey_of(seen: Seen, settings: LocalSettings) -> Survey:
         rows.append(Surveyed(device, key in names, book.shares.get(key, ())))
     return Survey(
         tuple(rows),
-        _sharing(given),
+        _sharing(given, seen.host.devices),
         seen.host.driver,
         seen.host.source,
         tuple(notes),

@@ -11,18 +11,20 @@ from videoflow.backends.allocation import (
     Completeness,
     Constraint,
     DeviceIdentity,
-    Elasticity,
     FeasiblePlan,
     Feature,
     HostSharing,
     Infeasible,
     InventorySnapshot,
     PlanOutcome,
+    Provenance,
     Sharing,
     WorkloadRequest,
+    allocation_rejections,
     device_key,
     memory_key,
 )
+from videoflow.deploy.allocation_local._guarantees import capabilities_of
 from videoflow.deploy.allocation_local._inventory import LocalSnapshot
 from videoflow.deploy.allocation_local._settings import LocalSettings, Policy
 from videoflow.ids import hash_id
@@ -46,6 +48,7 @@ _KINDS = {
     Sharing.COOPERATIVE: Kind.SHARE,
     Sharing.ACCOUNTING_ONLY: Kind.SHARE,
 }
+_OPERATORS = {str(operator) for operator in Operator}
 _PROFILE = "mig_profile"
 
 
@@ -64,7 +67,8 @@ def plan_requests(
     local = _as_local(snapshot)
     if snapshot.completeness is not Completeness.COMPLETE:
         return Infeasible(("the inventory is partial, and a partial one admits nothing", *local.notes))
-    refused = [reason for request in requests for reason in _refusals(request, local, settings.policy)]
+    refused = allocation_rejections(requests, capabilities_of(settings.policy))
+    refused += [reason for request in requests for reason in _refusals(request, local, settings.policy)]
     names = [request.workload_id for request in requests]
     refused += [
         f"{name}: two requests have this name" for name in dict.fromkeys(names) if names.count(name) > 1
@@ -72,7 +76,8 @@ def plan_requests(
     if refused:
         return Infeasible(tuple(refused))
     if not local.devices and requests:
-        return Infeasible(("no GPU may be used here", *local.notes))
+        handed = local.sharing.get(settings.host, HostSharing.UNKNOWN)
+        return Infeasible((f"{settings.host} ({handed}) has no GPU that may be given", *local.notes))
     if settings.policy is Policy.SHARED:
         return _wrapped(requests, local)
     return _solved(requests, local, settings)
@@ -87,7 +92,6 @@ def _refusals(request: WorkloadRequest, snapshot: LocalSnapshot, policy: Policy)
             request.sharing is Sharing.ISOLATED_MIG and request.device_count > 1,
             "CUDA shows one MIG slice to a process, and no more",
         ),
-        (request.elasticity is Elasticity.ELASTIC, "the number of its devices cannot change here"),
         (request.hard_memory_limit_bytes is not None, "nobody here stops it at a hard_memory_limit_bytes"),
         (
             policy is Policy.STRICT
@@ -95,19 +99,12 @@ def _refusals(request: WorkloadRequest, snapshot: LocalSnapshot, policy: Policy)
             and request.declared_peak_memory_bytes is None,
             "a sharer is admitted by declared_peak_memory_bytes, and it declares none",
         ),
-        (
-            policy is Policy.SHARED and request.sharing in (Sharing.EXCLUSIVE, Sharing.ISOLATED_MIG),
-            f"the policy shared gives nothing {request.sharing}",
-        ),
         (request.host_cpu is not None, "host_cpu is for the engine to judge, and is not known here"),
         (request.host_memory is not None, "host_memory is for the engine to judge, and is not known here"),
     ]
     yield from (f"{request.workload_id}: {why}" for is_lack, why in lacks if is_lack)
-    for feature in request.features:
-        if feature is not Feature.PEER_ACCESS:
-            yield f"{request.workload_id}: nobody here provides {feature}"
     for constraint in request.constraints:
-        if constraint.operator not in {str(operator) for operator in Operator}:
+        if constraint.hard and constraint.operator not in _OPERATORS:
             yield f"{request.workload_id}: nobody here can check {constraint.key} {constraint.operator}"
         elif constraint.hard and constraint.key not in known:
             yield f"{request.workload_id}: nobody here can check {constraint.key}"
@@ -146,10 +143,18 @@ def _planned(
         geometry={},
         snapshot_generation=snapshot.generation,
         plan_id=hash_id(snapshot.generation, policy, *said, *(repr(request) for request in requests)),
-        notes=(*notes, *snapshot.notes),
+        notes=(*notes, *_defaults(requests), *snapshot.notes),
         requests=tuple(requests),
         policy=policy,
     )
+
+
+def _defaults(requests: Sequence[WorkloadRequest]) -> Iterator[str]:
+    for request in requests:
+        for name, source in request.provenance.items():
+            if source != Provenance.EXPLICIT:
+                said = getattr(request, name)
+                yield f"{request.workload_id}: {name} is {said if said is not None else 'unsaid'}, a {source}"
 
 
 def _host(snapshot: LocalSnapshot, name: str) -> Host:
@@ -200,6 +205,7 @@ def _demand(request: WorkloadRequest) -> Demand:
     profiles = [
         c.values for c in request.constraints if c.key == _PROFILE and c.hard and c.operator == Operator.IN
     ]
+    checkable = [c for c in request.constraints if c.operator in _OPERATORS]
     peak = max(request.declared_peak_memory_bytes or 0, request.reserved_memory_bytes or 0)
     kind = _KINDS[request.sharing]
     return Demand(
@@ -210,7 +216,7 @@ def _demand(request: WorkloadRequest) -> Demand:
         peak_bytes=peak if kind is Kind.SHARE else 0,
         profiles=profiles[0] if profiles else (),
         peer=Feature.PEER_ACCESS in request.features,
-        rules=tuple(_rule(c) for c in request.constraints if not (profiles and c.key == _PROFILE)),
+        rules=tuple(_rule(c) for c in checkable if not (profiles and c.key == _PROFILE)),
     )
 
 
