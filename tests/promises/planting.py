@@ -24,6 +24,7 @@ assert videoflow.__file__.startswith(sys.argv[1]), videoflow.__file__
 import pytest
 sys.exit(pytest.main(sys.argv[2:]))
 """
+_SECONDS = 55.0
 _OPTIONS = (
     "-x",
     "-q",
@@ -98,7 +99,11 @@ class Planted:
         """Runs a module of this checkout on the copy."""
         return self._run(["-m", name, *arguments])
 
-    def _run(self, arguments: Sequence[str]) -> Ran:
+    def run(self, *arguments: str, seconds: float = _SECONDS) -> Ran:
+        """Runs Python on the copy, at most so long."""
+        return self._run(arguments, seconds)
+
+    def _run(self, arguments: Sequence[str], seconds: float = _SECONDS) -> Ran:
         ended = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
@@ -106,7 +111,7 @@ class Planted:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=55,
+            timeout=seconds,
             check=False,
         )
         return Ran(ended.returncode, ended.stdout)

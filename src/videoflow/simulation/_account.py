@@ -31,6 +31,7 @@ class Outcome:
         letters: What was put aside: (node, input id) → error.
         kinds: Task → kinds of the terminators of its replicas.
         announced: Channel → the writers' end of its ledger.
+        failed_task: That of the node that failed the run, or None.
         renumbered: Live sources that began another epoch.
         left: Objects that are still claimed when everybody is gone.
         violations: What was seen while it ran that may not be.
@@ -42,6 +43,7 @@ class Outcome:
     letters: dict[tuple[str, str], str]
     kinds: dict[str, list[Kind | None]]
     announced: dict[str, tuple[OriginRecord, ...]]
+    failed_task: str | None
     renumbered: frozenset[str]
     left: list[str]
     violations: list[str]
@@ -102,6 +104,7 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             ).value
             for channel in plan.channels
         },
+        failed_task=run.failed_task,
         renumbered=_renumbered(run),
         left=[
             f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()

@@ -97,7 +97,8 @@ class StationClock:
                 waitable.detach(self._wake)
         self.waitables = ()
 
-    @property
     def woken(self) -> bool:
-        """Whether somebody woke it since it was put aside."""
+        """Whether somebody woke it since it was put aside, and not in vain."""
+        if self._wake.woken:
+            self._wake.woken = any(waitable.ready() for waitable in self.waitables)
         return self._wake.woken

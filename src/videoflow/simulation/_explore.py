@@ -22,13 +22,13 @@ class Found:
 
     Attributes:
         graph: Seed of the graph.
-        number: Of the schedule, among those of the graph.
-        result: What came of it.
+        number: Of the schedule, among those of the graph; -1 for the run without faults.
+        violations: What may not be, in sentences.
     """
 
     graph: int
     number: int
-    result: Result
+    violations: tuple[str, ...]
 
 
 @dataclass
@@ -79,6 +79,10 @@ def explore(
     while search.counted < schedules and len(search.found) < most_found:
         simulation = graph_of(graph, features)
         search.graphs += 1
+        if simulation.broken:
+            search.found.append(Found(graph, -1, simulation.broken))
+            graph += step
+            continue
         for number, result in enumerate(results(simulation, SCHEDULES_OF_A_GRAPH)):
             if result.counts:
                 search.counted += 1
@@ -86,7 +90,7 @@ def explore(
             else:
                 search.empty += 1
             if result.violations:
-                search.found.append(Found(graph, number, result))
+                search.found.append(Found(graph, number, result.violations))
                 if len(search.found) >= most_found:
                     break
             if search.counted >= schedules:

@@ -162,7 +162,7 @@ def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port,
 
 def _trouble(growing: _Growing) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for kind, share in (("poison", 0.12), ("killer", 0.08), ("flaky", 0.08), ("fatal", 0.02)):
+    for kind, share in (("poison", 0.12), ("killer", 0.08), ("flaky", 0.08), ("fatal", 0.05)):
         if growing.renumbers and kind != "flaky":
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
         if growing.troubled < 2 and growing.has(kind, share):

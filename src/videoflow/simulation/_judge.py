@@ -5,12 +5,13 @@ Used by whoever simulates. Each violation is one sentence that begins with the p
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import Kind
 from videoflow.graph.report import Verdict
 from videoflow.graph.spec import NodeKind
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
-from videoflow.simulation._levels import Level, levels_of
+from videoflow.simulation._levels import Level, levels_made_of, levels_of
 from videoflow.simulation._record import Made, Mark
 from videoflow.simulation._subject import Subject
 
@@ -42,6 +43,8 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
             violations += _saved(node.name, found, wanted)
     violations += _state(subject, found, wanted, levels)
     violations += _letters(found, wanted, levels)
+    if not stopped:
+        violations += _announced(subject, found, wanted, aborted=aborted)
     violations += [f"payloads: one was left: {left}" for left in found.left]
     return violations
 
@@ -62,6 +65,10 @@ def _ended(subject: Subject, found: Outcome, *, aborted: bool) -> Iterator[str]:
         if any(Kind.ABORT in kinds for kinds in found.kinds.values()):
             yield "end exactly once: a task aborted, and nothing had failed"
         return
+    for task, kinds in found.kinds.items():
+        said = [name for name in subject.plan.task(task).nodes if found.record.flushes.get(name)]
+        if Kind.END not in kinds and said and task != found.failed_task:
+            yield f"abort beats end: {said[0]} was asked for its last words after an abort"
     failed = {task for task, kinds in found.kinds.items() if Kind.ABORT in kinds}
     for reader in subject.plan.tasks:
         above = {
@@ -168,6 +175,29 @@ def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
                 if len(written) != len(expected)
                 else f"effects: what {node} wrote of {source} differs from what it writes without faults"
             )
+
+
+def _announced(subject: Subject, found: Outcome, wanted: Outcome, *, aborted: bool) -> Iterator[str]:
+    """Compares what was said of every trace: an item, or a skip with its cause."""
+    made = levels_made_of(
+        subject.plan.spec, own_state=subject.own_state, lossy=aborted, renumbered=found.renumbered
+    )
+    for channel, records in found.announced.items():
+        exact = made[channel.partition(".")[0]] is Level.EXACT
+        if exact and _said(records) != _said(wanted.announced[channel]):
+            yield f"skips: {channel} said other things of some items than without faults"
+
+
+def _said(records: Iterable[OriginRecord]) -> dict[tuple[str, int], list[object]]:
+    return {
+        (record.node, record.epoch): [
+            record.ordinals,
+            record.deep_ordinals,
+            record.deep_items,
+            record.deep_open,
+        ]
+        for record in records
+    }
 
 
 def _state(subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:

@@ -27,7 +27,14 @@ class Level(IntEnum):
 def levels_of(
     spec: FlowSpec, *, own_state: bool, lossy: bool = False, renumbered: Collection[str] = ()
 ) -> dict[str, Level]:
-    """Returns node → level of its inputs.
+    """Returns node → level of its inputs; see `levels_made_of`."""
+    return _levels(spec, own_state=own_state, lossy=lossy, renumbered=renumbered)[0]
+
+
+def levels_made_of(
+    spec: FlowSpec, *, own_state: bool, lossy: bool = False, renumbered: Collection[str] = ()
+) -> dict[str, Level]:
+    """Returns node → level of what it makes.
 
     Args:
         spec: The flow.
@@ -35,6 +42,12 @@ def levels_of(
         lossy: Anything may have been lost anywhere, as when the run was aborted.
         renumbered: Live sources that began another epoch, so that their items have other numbers.
     """
+    return _levels(spec, own_state=own_state, lossy=lossy, renumbered=renumbered)[1]
+
+
+def _levels(
+    spec: FlowSpec, *, own_state: bool, lossy: bool, renumbered: Collection[str]
+) -> tuple[dict[str, Level], dict[str, Level]]:
     levels: dict[str, Level] = {}
     made: dict[str, Level] = {}
     sources: dict[str, frozenset[str]] = {}
@@ -53,7 +66,7 @@ def levels_of(
         made[node.name] = _made(node, level, shared=len(sources[node.name]) > 1 and not own_state)
         if node.name in renumbered:
             made[node.name] = Level.VALUES
-    return levels
+    return levels, made
 
 
 def _made(node: NodeSpec, level: Level, *, shared: bool) -> Level:

@@ -32,7 +32,7 @@ from videoflow.worker.core import actions
 from videoflow.worker.core.actions import InnerFate
 
 _STALLED_SECONDS = 40.0
-_MOST_STEPS = 60_000
+_MOST_STEPS = 20_000
 _ZOMBIES_MOVE = 0.3
 
 
@@ -75,7 +75,7 @@ class SimulatedRun:
         self.failed_task: str | None = None
         self.lost: dict[str, str] = {}
         self.current: Station | None = None
-        self.zombies = Zombies(self.observer)
+        self.zombies = Zombies(self.observer, self.broker)
         self.stopped_at: int | None = None
         self.limits = dict(schedule.items or ())
         plan = subject.plan
@@ -120,7 +120,7 @@ class SimulatedRun:
             chance=self.chance,
             calm=self.schedule.calm,
             limits=self.limits,
-            flushed=lambda: self.runtime.load(task.name, station.slot, deadline=1.0).flushed,
+            flushed=lambda: station.flushed,
             stand_ins=subject.stand_ins,
             recording=subject.recording,
             filling=self.filling,

@@ -52,6 +52,9 @@ class Simulation:
 
     Args:
         subject: What is run.
+
+    Attributes:
+        broken: What may not be and is so without faults, in sentences.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -65,7 +68,8 @@ class Simulation:
         self._hits: dict[tuple[str, str], int] = {}
         self._steps = 0
         self._least_retries = min(node.options.retries for node in subject.plan.spec.nodes)
-        self.reference(None)
+        reference = self.reference(None)
+        self.broken = tuple(judge(subject, reference, reference, stopped=False))
 
     def reference(self, items: tuple[tuple[str, int], ...] | None) -> Outcome:
         """Returns what a run without faults comes to, of sources of at most so many items."""

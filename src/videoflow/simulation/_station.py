@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from videoflow.backends.messaging import Kind
-from videoflow.backends.runtime import Desired, FirstFailure
+from videoflow.backends.runtime import CommitOutcome, Desired, FirstFailure
 from videoflow.clock import WouldBlock
 from videoflow.planner.plan import TaskPlan
 from videoflow.simulation._backends import FaultyPayloads
@@ -49,6 +49,7 @@ class Incarnation:
     steps: Generator[Action, Any, Kind] | None = None
     action: Action | None = None
     opened: bool = False
+    flushing: bool = False
 
 
 class Surroundings(Protocol):
@@ -83,6 +84,7 @@ class Station:
         restart_at: When the next incarnation starts.
         held_until: Step up to which it is not scheduled.
         kind: Kind of the terminator with which it ended.
+        flushed: It has committed its last words.
     """
 
     def __init__(self, run: Surroundings, task: TaskPlan, slot: int, script: Script, rank: int) -> None:
@@ -101,6 +103,7 @@ class Station:
         self.waits = False
         self.held_until = 0
         self.done = False
+        self.flushed = False
         self.kind: Kind | None = None
         self.error: BaseException | None = None
         self.moved = 0
@@ -135,7 +138,7 @@ class Station:
         if step < self.held_until:
             return False
         if self.waits:
-            return self.clock.woken or self.clock.until <= now
+            return self.clock.woken() or self.clock.until <= now
         return self.clock.local <= now
 
     def next_time(self) -> float:
@@ -182,6 +185,10 @@ class Station:
         answer = live.shell.perform(action)
         if not isinstance(action, _STILL) or _moves(action, answer):
             self.moved += 1
+        if isinstance(action, actions.Flush):
+            live.flushing = True
+        elif isinstance(action, actions.Commit) and live.flushing:
+            self.flushed |= answer is CommitOutcome.COMMITTED
         try:
             live.action = live.steps.send(answer)
         except StopIteration as ended:

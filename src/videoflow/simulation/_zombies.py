@@ -9,7 +9,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from videoflow.backends.memory import MemoryMessaging
+from videoflow.backends.memory import MemoryBroker, MemoryMessaging
+from videoflow.backends.outcomes import Accepted
 from videoflow.backends.runtime import CommitOutcome
 from videoflow.clock import WouldBlock
 from videoflow.errors import FlowError, StaleAuthority
@@ -35,10 +36,12 @@ class Zombies:
 
     Args:
         supervisor: With whose object leases are returned.
+        broker: Where it is looked up which epoch has spoken.
     """
 
-    def __init__(self, supervisor: MemoryMessaging) -> None:
+    def __init__(self, supervisor: MemoryMessaging, broker: MemoryBroker) -> None:
         self._supervisor = supervisor
+        self._broker = broker
         self._living: list[_Zombie] = []
 
     @property
@@ -77,14 +80,26 @@ class Zombies:
         live = zombie.live
         assert live.action is not None
         assert live.steps is not None
+        fenced = isinstance(live.action, actions.Publish) and self._fenced(live.action)
         try:
             answer = live.shell.perform(live.action)
+            said = answer if isinstance(answer, list) else ()
+            if fenced and any(isinstance(outcome, Accepted) for outcome in said):
+                violations.append(f"epochs fence: {zombie.station} published after its successor had")
             if isinstance(live.action, actions.Commit) and answer is CommitOutcome.COMMITTED:
                 violations += _committed(zombie, stations)
             live.action = live.steps.send(answer)
         except (StopIteration, WouldBlock, WorkerFatal, StaleAuthority, FlowError):
             return False
         return True
+
+    def _fenced(self, action: actions.Publish) -> bool:
+        """Whether a newer epoch has spoken on each channel that it would publish on."""
+        return all(
+            self._broker.channel(publication.envelope.channel).slots[publication.envelope.writer.slot].epoch
+            > publication.envelope.writer.epoch
+            for publication in action.publications
+        )
 
     def _end(self, zombie: _Zombie) -> None:
         """Ends one; what it stored in vain it gives back itself."""

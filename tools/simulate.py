@@ -1,0 +1,121 @@
+"""Searches for schedules that break a promise, and shows that it would find them.
+
+python -m tools.simulate search 100000 2    so many schedules, in so many processes, and what they hit
+python -m tools.simulate defects            each planted defect, until the simulation notices it
+python -m tools.simulate part 50000 0 2 1   one process of a search: schedules, seed, step, most to be found
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.promises.planting import ROOT, Planted
+from tests.simulation.defects import DEFECTS
+from videoflow.simulation import Table, explore, graph_of, shrink, story
+
+MOST = 2000
+_SECONDS = 400.0
+LEAST_HITS = 100
+
+
+def search(schedules: int, processes: int) -> int:
+    """Searches, prints the table of what was hit, and tells the first schedule that broke a promise."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "tools.simulate", "part"]
+    share = -(-schedules // processes)
+    running = [
+        subprocess.Popen(
+            [*command, str(share), str(number), str(processes), "1"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(processes)
+    ]
+    documents: list[dict[str, Any]] = [json.loads(process.communicate()[0]) for process in running]
+    table = Table(
+        ((point, action, kind), count)
+        for document in documents
+        for point, action, kind, count in document["table"]
+    )
+    print("\n".join(table.lines()))
+    counted = sum(document["counted"] for document in documents)
+    empty = sum(document["empty"] for document in documents)
+    graphs = sum(document["graphs"] for document in documents)
+    seconds = time.monotonic() - began
+    print(f"\n{counted} schedules of {graphs} graphs in {seconds:.0f} s on {processes} processes")
+    print(f"{empty} more injected nothing, and are not counted")
+    rare = table.missing(LEAST_HITS)
+    for point, action, kind in rare:
+        print(f"hit less than {LEAST_HITS} times: {action} at {point} of a {kind}")
+    found = [found for document in documents for found in document["found"]]
+    for graph, number, _ in found[:1]:
+        print("\n".join(told(graph, number)))
+    return 1 if found else 0
+
+
+def told(graph: int, number: int) -> list[str]:
+    """Returns the story of a schedule that broke a promise, as small as it goes."""
+    simulation = graph_of(graph)
+    if number < 0:
+        return [f"graph {graph} breaks a promise without faults:", *simulation.broken]
+    return list(story(simulation, shrink(simulation, simulation.run(simulation.schedule(number)))))
+
+
+def noticed(name: str, folder: Path, schedules: int = MOST) -> dict[str, Any]:
+    """Plants a defect, and returns what a search on the copy saw."""
+    planted = Planted(folder, [DEFECTS[name]])
+    ran = planted.run("-m", "tools.simulate", "part", str(schedules), "0", "1", "1", seconds=_SECONDS)
+    assert ran.status == 0, ran.output
+    document: dict[str, Any] = json.loads(ran.output.splitlines()[-1])
+    return document
+
+
+def defects() -> int:
+    """Prints, for each planted defect, how many schedules it took to notice it."""
+    missed = 0
+    print(f"{'schedules':>9}  {'defect':<66}  first violation")
+    for name in DEFECTS:
+        with tempfile.TemporaryDirectory() as folder:
+            seen = noticed(name, Path(folder))
+        found = seen["found"]
+        missed += not found
+        schedules = str(seen["counted"] + seen["empty"]) if found else "-"
+        violation = found[0][2][0] if found else f"not noticed within {MOST}"
+        print(f"{schedules:>9}  {name:<66}  {violation[:90]}", flush=True)
+    print(f"\n{len(DEFECTS) - missed} of {len(DEFECTS)} defects noticed within {MOST} schedules")
+    return 1 if missed else 0
+
+
+def part(schedules: int, seed: int, step: int, most: int) -> int:
+    """Searches in this process, on whichever copy of the product it finds, and prints one line of JSON."""
+    found = explore(schedules, seed, step=step, most_found=most)
+    document = {
+        "counted": found.counted,
+        "empty": found.empty,
+        "graphs": found.graphs,
+        "table": [[*hit, count] for hit, count in sorted(found.table.counts.items())],
+        "found": [[each.graph, each.number, list(each.violations)] for each in found.found],
+    }
+    print(json.dumps(document))
+    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one of the commands."""
+    if arguments[:1] == ["part"]:
+        schedules, seed, step, most = map(int, arguments[1:])
+        return part(schedules, seed, step, most)
+    if arguments[:1] == ["search"]:
+        schedules, processes = (*map(int, arguments[1:]), 2)[:2] if len(arguments) > 1 else (100_000, 2)
+        return search(schedules, processes)
+    return defects()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
