@@ -24,7 +24,7 @@ from videoflow.graph._gpus import parse_condition
 from videoflow.graph._invoke import Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
-from videoflow.graph._node_checks import EFFECT_KEY_REMEDY, competes_without_effect_key
+from videoflow.graph._node_checks import EFFECT_KEY_REMEDY
 from videoflow.graph._options import Disposition, NodeOptions
 from videoflow.graph._parse import Unparsable, parse_bytes
 from videoflow.graph._requirements import ChannelRequirement, Requirements, parse_requirements, stated_in
@@ -84,7 +84,6 @@ __all__ = [
     "call_factory",
     "capture",
     "code_reference",
-    "competes_without_effect_key",
     "compile_flow",
     "consumer",
     "failure_of",

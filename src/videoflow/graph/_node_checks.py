@@ -245,7 +245,7 @@ def _check_effects(spec: NodeSpec, inputs: int) -> Iterator[Problem]:
         yield Problem(spec.name, f"effect_key_seconds is {kept!r}", "make it seconds, 0, or None for ever")
     if spec.kind is not NodeKind.CONSUMER and kept != 0:
         yield Problem(spec.name, "effect_key_seconds is said of sinks", "take it away, or make it a consumer")
-    if competes_without_effect_key(spec, inputs) and not spec.options.ordered:
+    if spec.competes_without_effect_key(inputs) and not spec.options.ordered:
         cause = f"a sink with replicas={spec.options.replicas}, and its class declares no effect key"
         yield Problem(spec.name, cause, EFFECT_KEY_REMEDY)
 
@@ -258,12 +258,6 @@ def _check_later(node: Node, spec: NodeSpec) -> Iterator[Problem]:
         yield later(name, "window=", "leave it out, and keep what is needed in ctx.state")
     if options.image is not None:
         yield later(name, "image=", "leave it out")
-
-
-def competes_without_effect_key(spec: NodeSpec, inputs: int) -> bool:
-    """Whether replicas of a sink share its input and nothing recognises what they do twice (rule 14)."""
-    shared = spec.options.replicas > 1 and spec.options.partition_by is None and inputs < 2
-    return shared and spec.kind is NodeKind.CONSUMER and spec.traits.effect_key_seconds == 0
 
 
 def _key_problem(name: str, what: str, key: object) -> Problem:

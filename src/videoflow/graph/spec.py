@@ -208,6 +208,15 @@ class NodeSpec(Struct, frozen=True, kw_only=True):
     traits: TraitsSpec = TraitsSpec()
     scope: tuple[str, ...] = ()
 
+    def competes_without_effect_key(self, inputs: int) -> bool:
+        """Whether replicas of a sink share its input and nothing recognises what they do twice (rule 14).
+
+        Args:
+            inputs: How many it has.
+        """
+        shared = self.options.replicas > 1 and self.options.partition_by is None and inputs < 2
+        return shared and self.kind is NodeKind.CONSUMER and self.traits.effect_key_seconds == 0
+
 
 class ChannelRequirementSpec(Struct, frozen=True, kw_only=True):
     """What one channel must guarantee; the fields are those of `vf.ChannelRequirement`."""

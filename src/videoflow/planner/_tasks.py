@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from videoflow.errors import FlowInvalid, Problem
-from videoflow.graph import EFFECT_KEY_REMEDY, competes_without_effect_key
+from videoflow.graph import EFFECT_KEY_REMEDY
 from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._words import list_text
@@ -157,7 +157,7 @@ def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
             cause = f"it {reason}, so that its {options.replicas} replicas cannot compete for its input"
             problems.append(Problem(node.name, cause, "make it replicas=1, or say partition_by="))
     key = options.partition_by
-    if competes_without_effect_key(node, len(inputs)):
+    if node.competes_without_effect_key(len(inputs)):
         cause = f"it is a sink with replicas={options.replicas}, and its class declares no effect key"
         problems.append(Problem(node.name, cause, EFFECT_KEY_REMEDY))
     if options.replicas > 1 and len(inputs) > 1 and key not in (None, "key", "source"):
