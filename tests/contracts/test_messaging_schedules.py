@@ -25,19 +25,13 @@ class ShmPartitions(PartitionMachine):
     make_subjects = staticmethod(memory_and_shm)
 
 
-def test_random_schedules_keep_every_law_in_memory(schedules: int) -> None:
-    run_state_machine_as_test(
-        MemoryMachine, settings=settings(max_examples=40 * schedules, stateful_step_count=40)
-    )
+def test_random_schedules_keep_every_law_in_memory() -> None:
+    run_state_machine_as_test(MemoryMachine, settings=settings(max_examples=40, stateful_step_count=40))
 
 
-def test_shared_memory_says_what_memory_says(schedules: int) -> None:
-    run_state_machine_as_test(
-        ShmTwins, settings=settings(max_examples=12 * schedules, stateful_step_count=40)
-    )
+def test_shared_memory_says_what_memory_says() -> None:
+    run_state_machine_as_test(ShmTwins, settings=settings(max_examples=12, stateful_step_count=40))
 
 
-def test_partitions_in_shared_memory_say_what_those_in_memory_say(schedules: int) -> None:
-    run_state_machine_as_test(
-        ShmPartitions, settings=settings(max_examples=12 * schedules, stateful_step_count=40)
-    )
+def test_partitions_in_shared_memory_say_what_those_in_memory_say() -> None:
+    run_state_machine_as_test(ShmPartitions, settings=settings(max_examples=12, stateful_step_count=40))

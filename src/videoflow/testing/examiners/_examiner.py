@@ -17,7 +17,7 @@ import pytest
 from videoflow.testing.examiners._law import Law, law_of
 
 PATIENCE_SECONDS = 10.0
-_HANGS_SECONDS = 60.0
+HANGS_SECONDS = 30.0
 
 
 class Subject(ABC):
@@ -116,9 +116,9 @@ def _tried(examiner: Examiner[Any], name: str) -> str:
     ended = pool.submit(attempt)
     pool.shutdown(wait=False)
     try:
-        error = ended.exception(timeout=_HANGS_SECONDS)
+        error = ended.exception(timeout=HANGS_SECONDS)
     except TimeoutError:
-        return f"it hangs for more than {_HANGS_SECONDS:.0f} s"
+        return f"it hangs for more than {HANGS_SECONDS:.0f} s"
     return "" if error is None else f"{type(error).__name__}: {error}".strip()
 
 

@@ -169,6 +169,14 @@ class FlowRuntimeExaminer(Examiner[StoreSubject]):
             assert self.load(subject) == committed(number)
 
     @law(laws.NUMBERED)
+    def test_a_number_that_is_stored_is_not_applied_again(self, subject: StoreSubject) -> None:
+        self.acquire(subject)
+        self.commit(subject, 1)
+        outcome = self.runtime(subject).commit(TASK, 0, changes(9), 1, 1, deadline=subject.soon())
+        assert outcome is CommitOutcome.COMMITTED
+        assert self.load(subject) == committed(1)
+
+    @law(laws.NUMBERED)
     def test_a_number_that_leaves_a_gap_is_refused(self, subject: StoreSubject) -> None:
         self.acquire(subject)
         self.commit(subject, 1)
