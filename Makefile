@@ -32,7 +32,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo "installing videoflow with what the tests need into $(VENV)"
-	@$(PIP) install -e '.[dev,video,onnx,notebook,kubernetes]'
+	@$(PIP) install -e '.[dev,video,onnx,notebook,kubernetes,gpu]'
 	@touch $@
 
 venv: $(VENV)/.dev

@@ -75,7 +75,7 @@ DEFECTS: dict[str, Defect] = {
         (
             BACKEND,
             "if isinstance(host, Unknown):\n            return host\n",
-            "if isinstance(host, Unknown):\n            return known(Seen(HostReading(()), book, 0.0), 0.0)\n",
+            "if isinstance(host, Unknown):\n            return known(Seen(HostReading(()), book, 0), 0)\n",
         ),
     ),
     "some of the requests are enough": defect(

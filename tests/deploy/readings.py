@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from videoflow.adapters.nvml import DeviceReading, HostReading, Using
 from videoflow.adapters.sqlite import SqliteStore
@@ -45,7 +46,7 @@ def used(device: DeviceReading, size_bytes: int, *pids: int) -> DeviceReading:
 
 
 class Machine:
-    """A host whose readings a test changes, with one ledger; processes live until they are said to be dead."""
+    """A host whose readings a test changes, with one ledger; processes live until they are said dead."""
 
     def __init__(self, folder: Path, *devices: DeviceReading, links: tuple[Link, ...] = ()) -> None:
         self.devices = list(devices)
@@ -57,12 +58,12 @@ class Machine:
         self._clock = RealClock()
         self._stores: list[SqliteStore] = []
 
-    def allocator(self, pid: int = 1_000_001, **settings: object) -> LocalAllocation:
+    def allocator(self, pid: int = 1_000_001, **settings: Any) -> LocalAllocation:
         """An allocator in a process of this number."""
         store = SqliteStore(self._path, self._clock)
         self._stores.append(store)
         ledger = Ledger(store, self._clock, lambda holder: holder.pid not in self.dead)
-        chosen = replace(LocalSettings(HOST), **settings)  # type: ignore[arg-type]  # as the caller names them
+        chosen = replace(LocalSettings(HOST), **settings)
         return LocalAllocation(chosen, self._look, ledger, ProcessIdentity(pid=pid, place=PLACE), self._clock)
 
     def close(self) -> None:
@@ -77,6 +78,6 @@ class Machine:
         return known(HostReading(tuple(self.devices), self.links, driver="570"), self._clock.monotonic())
 
 
-def asks(name: str, sharing: Sharing = Sharing.EXCLUSIVE, **more: object) -> WorkloadRequest:
+def asks(name: str, sharing: Sharing = Sharing.EXCLUSIVE, **more: Any) -> WorkloadRequest:
     """A request."""
-    return WorkloadRequest("flow", "run", name, sharing=sharing, **more)  # type: ignore[arg-type]  # as named
+    return WorkloadRequest("flow", "run", name, sharing=sharing, **more)
