@@ -125,7 +125,7 @@ class MemorySubject(AllocationSubject):
             for host in self.cluster.hosts.values()
             for key, hold in host.held()
             if hold.size_bytes is None
-            for other in (key, *(k for k in host.related(key) if key == host.related(key)[0]))
+            for other in (host.related(key) if host.card(key) else (key,))
         )
 
     def layouts(self) -> Mapping[str, Layout]:

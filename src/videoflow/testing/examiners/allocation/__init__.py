@@ -8,6 +8,7 @@ from videoflow.testing.examiners.allocation._acts import NEEDS
 from videoflow.testing.examiners.allocation._geometry import GeometrySuite
 from videoflow.testing.examiners.allocation._owning import OwningSuite
 from videoflow.testing.examiners.allocation._planning import PlanningSuite
+from videoflow.testing.examiners.allocation._races import Race, history
 from videoflow.testing.examiners.allocation._reading import ReadingSuite
 from videoflow.testing.examiners.allocation._releasing import ReleasingSuite
 from videoflow.testing.examiners.allocation._steps import Actor, Stage
@@ -35,8 +36,10 @@ __all__ = [
     "FixtureCard",
     "FixtureHost",
     "Layout",
+    "Race",
     "Read",
     "Stage",
+    "history",
 ]
 
 

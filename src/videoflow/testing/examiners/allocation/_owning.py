@@ -154,6 +154,29 @@ class OwningSuite(Examiner[AllocationSubject]):
             assert subject.records() == ()
             ahead += 1
 
+    @law(laws.ONE_OWNER)
+    def test_alloc_4_who_was_overtaken_owns_nothing_any_more(self, subject: AllocationSubject) -> None:
+        """A process that stood still wakes after its claim was given back, and may die at any moment."""
+        ahead, ended = 0, False
+        while not ended:
+            subject.furnish([host(card(1), managed=subject.can(Ability.GEOMETRY))])
+            before = subject.layouts()
+            plan = planned(subject, piece(gib=39.0) if subject.can(Ability.GEOMETRY) else whole())
+            late = Stage(subject).enter("late", partial(reserve, subject, plan, "op-late", "late"))
+            for _ in range(ahead):
+                if late.call is not None:
+                    late.step()
+            ended = late.call is None
+            recover(subject)
+            while late.call is not None:
+                late.step()
+                if not subject.records():
+                    assert subject.owned() == (), ahead
+                    assert subject.layouts() == before, ahead
+            recover(subject)
+            nothing_left(subject, before)
+            ahead += 1
+
     @law(laws.ONCE)
     def test_alloc_4_where_the_inventory_moved_nothing_is_written(self, subject: AllocationSubject) -> None:
         subject.furnish([host(card(1), card(2))])

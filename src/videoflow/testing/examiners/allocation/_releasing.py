@@ -47,10 +47,12 @@ class ReleasingSuite(Examiner[AllocationSubject]):
                     if actor.call is not None:
                         actor.step()
                 ended = actor.call is None
-                if not ended:
+                if actor.call is not None:
+                    in_doubt = actor.call.writes and fate in (Fate.LOST, Fate.UNHEARD)
                     actor.step(fate)
-                    if not actor.crashed:
-                        actor.finish()
+                    status = None if actor.crashed else actor.finish().status
+                    if in_doubt:
+                        assert status in (ClaimStatus.READY, ClaimStatus.PENDING), (fate, ahead)
                 sole(subject)
                 subject.kill("first")
                 owners = {owner for _, owner in subject.owned()}
@@ -121,8 +123,8 @@ class ReleasingSuite(Examiner[AllocationSubject]):
                 ended = actor.call is None
                 if not ended:
                     actor.step(fate)
-                    if not actor.crashed:
-                        actor.finish()
+                if not actor.crashed and actor.finish().status is ReleaseStatus.RELEASED:
+                    assert subject.records() == (other.claim_id,), (fate, ahead)
                 subject.kill("main")
                 for process in ("second", "third"):
                     assert release(subject, claim, process).status is ReleaseStatus.RELEASED, (fate, ahead)

@@ -1,0 +1,54 @@
+"""Plants defects in a copy of an allocation package that is imported under another name, in this process.
+
+A law that cannot fail shows nothing. The copy is text of the product with one small change (old → new, found
+exactly once); what is examined is the copy, and the product is not touched.
+"""
+
+import importlib
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+
+from tests.promises.planting import PRODUCT, Change
+
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A change of an allocation package, and the law that must notice it.
+
+    Attributes:
+        properties: Ids of the properties that it breaks.
+        test: Name of the law's test that must fail.
+        changes: Files are named within the package.
+    """
+
+    properties: tuple[str, ...]
+    test: str
+    changes: tuple[Change, ...]
+
+
+@contextmanager
+def planted(folder: Path, package: str, changes: Sequence[Change]) -> Iterator[ModuleType]:
+    """Yields a copy of a package of ours with some changes."""
+    name = f"planted_allocation_{next(_numbers)}"
+    shutil.copytree(
+        PRODUCT.joinpath(*package.split(".")[1:]), folder / name, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for change in changes:
+        change.apply(folder / name)
+    for path in (folder / name).rglob("*.py"):
+        path.write_text(path.read_text(encoding="utf-8").replace(package, name), encoding="utf-8")
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+        for module in [module for module in sys.modules if module.split(".")[0] == name]:
+            del sys.modules[module]

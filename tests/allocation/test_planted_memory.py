@@ -1,0 +1,38 @@
+"""Each law of allocation notices its defect in the reference."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.allocation.memory_defects import DEFECTS, PACKAGE
+from tests.allocation.memory_subject import MemorySubject
+from tests.allocation.planted import planted
+from videoflow.testing.examiners import examine
+from videoflow.testing.examiners.allocation import AllocationExaminer
+
+SHOWN = ("AssertionError", "Failed: DID NOT RAISE")
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_noticed_by_its_law(name: str, tmp_path: Path) -> None:
+    defect = DEFECTS[name]
+    with planted(tmp_path, PACKAGE, defect.changes) as product:
+
+        class Examined(AllocationExaminer):
+            def make_subject(self) -> MemorySubject:
+                return MemorySubject(product)
+
+        findings = examine(Examined, [defect.test])
+    assert [finding.test for finding in findings] == [defect.test]
+    assert findings[0].seen.startswith(SHOWN), findings[0].seen
+
+
+def test_without_a_defect_a_copy_keeps_the_laws(tmp_path: Path) -> None:
+    with planted(tmp_path, PACKAGE, ()) as product:
+
+        class Examined(AllocationExaminer):
+            def make_subject(self) -> MemorySubject:
+                return MemorySubject(product)
+
+        tests = sorted({defect.test for defect in DEFECTS.values()})
+        assert examine(Examined, tests[::4]) == []
