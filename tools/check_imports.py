@@ -28,6 +28,7 @@ OPTIONAL_LIBRARIES = {
     "scipy",
     "starlette",
     "uvicorn",
+    "yaml",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

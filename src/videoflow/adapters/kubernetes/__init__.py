@@ -21,7 +21,7 @@ from videoflow.adapters.kubernetes._api import (
     Refused,
     ResourceKind,
 )
-from videoflow.adapters.kubernetes._lightkube import ClientSettings, LightkubeApi
+from videoflow.adapters.kubernetes._lightkube import ClientSettings, LightkubeApi, read_yaml
 
 __all__ = [
     "ACCESS_REVIEWS",
@@ -40,4 +40,5 @@ __all__ = [
     "Refusal",
     "Refused",
     "ResourceKind",
+    "read_yaml",
 ]

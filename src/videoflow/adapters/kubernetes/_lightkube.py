@@ -279,3 +279,19 @@ def _selector(text: str) -> dict[str, Any] | None:
         return None
     terms = (term.partition("=") for term in text.split(","))
     return {key: value if equal else None for key, equal, value in terms}
+
+
+def read_yaml(text: str) -> Untyped:
+    """Returns what a YAML text says, or None where it is none; for the files that others keep in objects."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise LibraryMissing(
+            "the Kubernetes client is not installed",
+            cause=str(error),
+            remedy="pip install 'videoflow[kubernetes]'",
+        ) from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None

@@ -1,0 +1,39 @@
+"""Who may use which GPUs of a cluster, where a device plugin gives them out.
+
+Used by the Kubernetes engine. Claims and ownership are config maps that are moved by compare-and-swap; whole
+devices, time slices, MPS shares and prepared MIG slices are counted seats; geometry is changed only on hosts
+that are opted in by label, under a stamp and a taint. It refuses hosts that a driver of dynamic resource
+allocation has, hosts whose labels prove nothing, and to take silence for an answer.
+"""
+
+from videoflow.deploy.allocation_kubernetes._backend import KubernetesAllocation
+from videoflow.deploy.allocation_kubernetes._inventory import KubernetesSnapshot
+from videoflow.deploy.allocation_kubernetes._operation import BARRIERS
+from videoflow.deploy.allocation_kubernetes._planning import KubernetesPlan
+from videoflow.deploy.allocation_kubernetes._settings import (
+    CLAIM,
+    FENCE,
+    GRANT_VARIABLE,
+    KIND,
+    MANAGED,
+    OWNER,
+    TAINT,
+    KubernetesSettings,
+    Strategy,
+)
+
+__all__ = [
+    "BARRIERS",
+    "CLAIM",
+    "FENCE",
+    "GRANT_VARIABLE",
+    "KIND",
+    "MANAGED",
+    "OWNER",
+    "TAINT",
+    "KubernetesAllocation",
+    "KubernetesPlan",
+    "KubernetesSettings",
+    "KubernetesSnapshot",
+    "Strategy",
+]

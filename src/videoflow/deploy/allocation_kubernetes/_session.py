@@ -1,0 +1,151 @@
+"""The way to the authority: reads that answer or raise, writes that are read back where nobody answered."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from videoflow.adapters.kubernetes import (
+    CLUSTER_POLICIES,
+    CONFIG_MAPS,
+    NODES,
+    PODS,
+    RESOURCE_SLICES,
+    KubernetesApi,
+    Object,
+    Refusal,
+    Refused,
+    ResourceKind,
+)
+from videoflow.backends.outcomes import UnknownReason
+from videoflow.clock import Clock
+from videoflow.deploy.allocation_kubernetes._settings import CLAIM, GPU, MIG_PREFIX, KubernetesSettings
+
+MOST_TRIES: Final = 64
+T = TypeVar("T")
+
+
+class Unanswered(Exception):
+    """The authority did not answer, or not whole; what it holds is unknown."""
+
+    def __init__(self, refused: Refused) -> None:
+        self.reason = refused.reason
+        super().__init__(refused.said)
+
+
+class Session:
+    """One process's way to one cluster. Every read raises Unanswered where it fails."""
+
+    def __init__(self, api: KubernetesApi, settings: KubernetesSettings, clock: Clock) -> None:
+        self.api = api
+        self.settings = settings
+        self.clock = clock
+
+    def now(self) -> float:
+        """Returns monotonic seconds."""
+        return self.clock.monotonic()
+
+    def listed(self, kind: ResourceKind, namespace: str = "", labels: str = "") -> tuple[Object, ...]:
+        """Returns all objects of a kind."""
+        found = self.api.list(kind, namespace, labels=labels)
+        if isinstance(found, Refused):
+            raise Unanswered(found)
+        return found.items
+
+    def found(self, kind: ResourceKind, name: str, namespace: str = "") -> Object | None:
+        """Returns an object, or None where there is none."""
+        found = self.api.get(kind, name, namespace)
+        if isinstance(found, Refused):
+            if found.why is Refusal.MISSING:
+                return None
+            raise Unanswered(found)
+        return found
+
+    def node(self, name: str) -> Object | None:
+        """Returns a node, or None."""
+        return self.found(NODES, name)
+
+    def config_map(self, name: str) -> Object | None:
+        """Returns a config map of ours, or None."""
+        return self.found(CONFIG_MAPS, name, self.settings.namespace)
+
+    def pods(self) -> tuple[Object, ...]:
+        """Returns all pods that hold devices of a host."""
+        return tuple(pod for pod in self.listed(PODS) if _holds(pod))
+
+    def drivers(self) -> dict[str, str]:
+        """Returns host → driver of dynamic resource allocation that has its GPUs."""
+        found = self.api.list(RESOURCE_SLICES)
+        if isinstance(found, Refused):
+            if found.why is Refusal.MISSING:  # a server without dynamic resource allocation
+                return {}
+            raise Unanswered(found)
+        specs = [published["spec"] for published in found.items]
+        ours = self.settings.dra_drivers
+        return {
+            spec["nodeName"]: spec["driver"]
+            for spec in specs
+            if "nodeName" in spec and spec["driver"] in ours
+        }
+
+    def mig_config(self) -> Object | None:
+        """Returns the config map of the MIG manager that the cluster policy points to, or None."""
+        policy = self.found(CLUSTER_POLICIES, self.settings.cluster_policy)
+        manager = ((policy or {}).get("spec") or {}).get("migManager") or {}
+        name = (manager.get("config") or {}).get("name")
+        return self.found(CONFIG_MAPS, name, self.settings.mig_namespace) if name else None
+
+    def change(
+        self,
+        read: Callable[[], T],
+        write: Callable[[T], Object | Refused | None],
+        check: Callable[[], None],
+    ) -> None:
+        """Reads, checks and writes, until what is read needs no write.
+
+        A conflict is somebody else's write, and a write without an answer may have been done: what is read
+        next tells. Raises Unanswered where that comes to no end, and whatever `check` and `write` raise.
+
+        Args:
+            read: Reads what is to be changed, with its version.
+            write: Writes the change under that version; returns None where there is nothing to write.
+            check: Comes between the two, and raises where this process may no longer write.
+        """
+        refused = Refused(Refusal.CONFLICT, UnknownReason.UNREACHABLE, "too many conflicts")
+        for _ in range(MOST_TRIES):
+            current = read()
+            check()
+            done = write(current)
+            if not isinstance(done, Refused):
+                return
+            refused = done
+            if done.why in (Refusal.DENIED, Refusal.INVALID):
+                break
+        raise Unanswered(refused)
+
+
+def version_of(found: Object) -> str:
+    """Returns the version of an object."""
+    return str(found["metadata"]["resourceVersion"])
+
+
+def claim_of(pod: Object) -> str:
+    """Returns the claim that a pod says it belongs to, or empty."""
+    return str((pod["metadata"].get("labels") or {}).get(CLAIM, ""))
+
+
+def used_by(pod: Object) -> dict[str, int]:
+    """Returns the GPU resources that a pod holds: resource → how many."""
+    found: dict[str, int] = {}
+    for container in pod["spec"].get("containers") or []:
+        for name, count in ((container.get("resources") or {}).get("limits") or {}).items():
+            if name.startswith((GPU, MIG_PREFIX)):
+                found[name] = found.get(name, 0) + int(count)
+    for container in pod["spec"].get("initContainers") or []:
+        for name, count in ((container.get("resources") or {}).get("limits") or {}).items():
+            if name.startswith((GPU, MIG_PREFIX)):
+                found[name] = max(found.get(name, 0), int(count))
+    return found
+
+
+def _holds(pod: Object) -> bool:
+    over = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName")) and not over and bool(used_by(pod))
