@@ -49,14 +49,15 @@ class MessagingCapabilities(msgspec.Struct, frozen=True, kw_only=True):
         durability: What an accepted publication survives.
         atomic_append: The envelopes of one statement are accepted all or none.
         atomic_settle: The tokens of one settle call are settled all or none.
-        gated_dispatch: The adapter keeps the spread (rule 4) itself.
+        gated_dispatch: The adapter keeps the spread (rule 4); else it refuses one, and the worker does.
         observes_publication: It implements `PublicationObserver`.
         crosses_processes: Readers and writers may be in different processes.
         crosses_hosts: And on different hosts.
         lease_seconds: Lease duration, or None where a lease ends with its process.
         copies: Stored copies, read back where a server holds them.
         maximum_channels: Declared limit of a run, or None.
-        maximum_envelope_bytes: Largest envelope without payloads.
+        maximum_envelope_bytes: An envelope up to this size, without payloads, is carried; a larger one may be
+            `Rejected(too_large)`.
         maximum_subscriptions: Declared limit of a run, or None; partitions count.
         splits_retention: One port may be written to several channels, each with a retention of its own.
         retention_seconds: How long an archive keeps what was accepted, read back where a server says so.

@@ -1,8 +1,21 @@
 """The payload contract: where are the image bytes, and how long must they survive?
 
-Used by the worker to keep large arrays out of envelopes. A payload may be reclaimed only when no
-obligation names it; a time to live is a backstop, never proof that all have read. It refuses to
-answer None: a read is bytes, or says what kind of failure it was.
+Used by the worker to keep large arrays out of envelopes; every store passes
+`videoflow.testing.examiners.PayloadExaminer`. A payload may be reclaimed only when no obligation names it;
+a time to
+live is a backstop, never proof that all have read. It refuses to answer None: a read is bytes, or says what
+kind of
+failure it was.
+
+An *obligation* is a named claim: of a reader on a publication,
+`<subscription>/<partition>/<publication_id>`; of a
+writer until its outcome is definite, `intent/<publication_id>`; `pin/<owner>/<n>`, of a read;
+`dead_letter/<record>`;
+`archive/<name>`. The part before the first `/` is its family. A claim is one however often it is made, and
+gone once
+however often it is released. On one host the log holds readers' claims itself, and these calls are for the
+rest.
+A reference of another generation than the stored one reads nothing, claims nothing and releases nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -108,14 +121,18 @@ class ObligationReceipt(msgspec.Struct, frozen=True):
 
 
 class PayloadBytes(ABC):
-    """A read-only view of an object, pinned until `close`, collection, or the owner's death."""
+    """A read-only view of an object, pinned until `close`, collection, or the owner's death.
+
+    `digest_verified` says whether the bytes were compared with the digest, which a store that claims none
+    never does.
+    """
 
     data: memoryview
     digest_verified: bool
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the pin; arrays made over `data` must be gone."""
+        """Ends the pin, once, from any thread; arrays made over `data` must be gone."""
 
     def __enter__(self) -> Self:
         return self
@@ -127,23 +144,31 @@ class PayloadBytes(ABC):
 
 
 class PendingPayload(ABC):
-    """A writable buffer in the store, of exactly the size asked for."""
+    """A writable buffer in the store, of exactly the size asked for, which nobody else sees."""
 
     buffer: memoryview
 
     @abstractmethod
     def seal(self) -> PayloadRef:
-        """Makes the bytes immutable and returns their reference."""
+        """Makes the bytes immutable and returns their reference; from now on they are read and listed.
+
+        Raises:
+            UnknownName: It was sealed or abandoned before, or its owner is known dead.
+        """
 
     @abstractmethod
     def abandon(self) -> None:
-        """Frees the buffer."""
+        """Frees the buffer; nothing where it was sealed or abandoned before."""
 
 
 class PayloadStore(ABC):
     """Keeps bytes under named obligations; one object per owner (worker id and incarnation).
 
-    A *full* store within the deadline raises nothing: `create` returns None, which is backpressure.
+    A *full* store within the deadline raises nothing: `create` returns None, which is backpressure, and
+    nothing
+    is evicted for it. Intents and pins of an owner end with its death: pins and what it did not seal at
+    once, intents
+    when its next incarnation reconciles.
     """
 
     @abstractmethod
@@ -157,8 +182,8 @@ class PayloadStore(ABC):
         """Returns a writable buffer, or None when there was no room until the deadline.
 
         Raises:
-            ValueRefused: Larger than the store's largest object, or a horizon beyond the ttl with
-                nothing pinning it; before a byte is written.
+            ValueRefused: Larger than the store's largest object, durable where the store is not, or a
+                horizon beyond the ttl with nothing pinning it; before a byte is written.
         """
 
     @abstractmethod
@@ -169,7 +194,7 @@ class PayloadStore(ABC):
 
     @abstractmethod
     def reserve(self, size_bytes: int) -> None:
-        """Keeps space that only this owner's `create` may use.
+        """Keeps space that only this owner's `create` may use, in addition to what it reserved before.
 
         Raises:
             MemoryShort: It does not fit.
@@ -179,19 +204,24 @@ class PayloadStore(ABC):
     def read(
         self, ref: PayloadRef, *, deadline: float
     ) -> PayloadBytes | TransientFailure | Missing | Corrupt:
-        """Returns pinned bytes, or the kind of failure."""
+        """Returns pinned bytes, or the kind of failure.
+
+        `Missing` is for good: no such object, another generation, another store, not sealed. `Corrupt`
+        where the
+        digest that is claimed does not fit; `TransientFailure` where asking again may help.
+        """
 
     @abstractmethod
     def acquire_obligation(
         self, claims: Sequence[tuple[PayloadRef, str]], *, deadline: float
     ) -> Sequence[ObligationReceipt | Missing]:
-        """Makes named claims; making one twice is once."""
+        """Makes named claims; making one twice is once. `Missing` where there is no such object."""
 
     @abstractmethod
     def renew_obligation(
         self, claims: Sequence[tuple[PayloadRef, str]], *, deadline: float
     ) -> Sequence[ObligationReceipt | Missing]:
-        """Extends claims that have a deadline."""
+        """Extends claims that stand; `Missing` for one that nobody made, which this does not make."""
 
     @abstractmethod
     def release_obligation(
@@ -203,14 +233,21 @@ class PayloadStore(ABC):
     ) -> Sequence[ReleaseReceipt]:
         """Ends claims, idempotently; a reader's claim only with the receipt of its settlement.
 
-        An older generation than the stored one touches nothing (`stale`).
+        Another generation than the stored one touches nothing (`stale`). What is gone has nothing remaining.
+
+        Raises:
+            ContractBroken: A reader's claim without a receipt: a family other than intent, pin, dead_letter
+                and archive.
         """
 
     @abstractmethod
     def reconcile(
         self, ledger: Mapping[str, frozenset[str]], operation_id: str, *, deadline: float
     ) -> Observation[int]:
-        """Reclaims what no ledger requires; returns the number of objects reclaimed.
+        """Ends the claims that a ledger does not name, of the families that it speaks for.
+
+        Intents and pins of other workers, and what is not sealed, are kept. Returns the number of objects
+        reclaimed.
 
         Args:
             ledger: Obligation family (the part before the first `/`) → the claims that stand. A family
@@ -221,4 +258,4 @@ class PayloadStore(ABC):
 
     @abstractmethod
     def inventory(self, *, deadline: float) -> Observation[tuple[PayloadRef, ...]]:
-        """Returns what is stored, or Unknown."""
+        """Returns what is sealed and stored, or Unknown; a digest and a content id may be left out."""

@@ -1,10 +1,8 @@
-"""The three interfaces of a messaging backend, and what they report."""
+"""The three interfaces of a messaging backend."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
-
-import msgspec
 
 from videoflow.backends.capabilities import MessagingCapabilities
 from videoflow.backends.coverage import OriginRecord
@@ -17,6 +15,7 @@ from videoflow.backends.messaging._specs import (
     Settlement,
     SubscriptionSpec,
 )
+from videoflow.backends.messaging._status import Acquired, ChannelStatus, SubscriptionStatus
 from videoflow.backends.outcomes import (
     CleanupObservation,
     Observation,
@@ -26,116 +25,84 @@ from videoflow.backends.outcomes import (
 from videoflow.clock import Waitable
 
 
-class SubscriptionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a subscription has come.
-
-    Attributes:
-        available: Items that could be handed out, credit apart.
-        leased: Items handed out and not settled.
-        unresolved: Items whose settlement is in doubt.
-        settled_floors: Writer slot → greatest sequence up to which all is settled, or -1.
-        drained: Each planned slot has its terminator and all below was handed out.
-        finished: Drained, and nothing below the greatest terminator is unsettled.
-        aborted: Some terminator is an abort.
-        evicted: Items that became tombstones so far.
-    """
-
-    available: int
-    leased: int
-    unresolved: int
-    settled_floors: Mapping[int, int]
-    drained: bool
-    finished: bool
-    aborted: bool
-    evicted: int = 0
-
-
-class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a channel holds.
-
-    Attributes:
-        first: Writer slot → first position still held, or None.
-        last: Writer slot → last position appended, -1 for none.
-        items: Items that some required subscription has not settled.
-        size_bytes: Their bytes.
-        terminators: Writer slot → kind, for slots that ended.
-        sealed: Each planned slot has ended.
-    """
-
-    first: Mapping[int, int | None]
-    last: Mapping[int, int]
-    items: int
-    size_bytes: int
-    terminators: Mapping[int, Kind]
-    sealed: bool
-
-
-class Acquired(msgspec.Struct, frozen=True):
-    """Ownership of an exclusive subscription.
-
-    Attributes:
-        settled_floors: Writer slot → greatest sequence up to which all is settled, -1 for none.
-        settled: What the reader settled, with which it starts its cursors; not what was evicted or expired
-            and waits for it as a tombstone.
-    """
-
-    settled_floors: Mapping[int, int]
-    settled: tuple[OriginRecord, ...]
-
-
 class Provisioning(ABC):
     """Makes channels and subscriptions, observes and removes them."""
 
     @abstractmethod
     def capabilities(self) -> MessagingCapabilities:
-        """Returns what this adapter, as configured, guarantees."""
+        """Returns what this adapter, as configured, guarantees; it never waits."""
 
     @abstractmethod
     def ensure_channel(self, spec: ChannelSpec, operation_id: str, *, deadline: float) -> ChannelSpec:
-        """Creates or reconciles a channel, then reads it back.
+        """Creates or reconciles a channel, then reads it back; the same again changes nothing.
+
+        What was accepted before a listed reader exists is kept for it.
+
+        Args:
+            spec: What is wanted; its readers are listed by name, and specified by `ensure_subscription`.
+            operation_id: One logical attempt; concurrent identical calls are harmless.
+            deadline: Monotonic seconds.
 
         Raises:
-            IncompatibleProfile: What exists differs in something that cannot be changed.
+            IncompatibleProfile: A guarantee that is not claimed, or a difference that cannot be changed; all
+                of them, a miss each. Nothing was made or changed.
         """
 
     @abstractmethod
     def ensure_subscription(
         self, spec: SubscriptionSpec, operation_id: str, *, deadline: float
     ) -> SubscriptionSpec:
-        """Creates or reconciles a subscription, then reads it back. Raises as `ensure_channel`."""
+        """Creates or reconciles a subscription, then reads it back. Raises as `ensure_channel`.
+
+        Refused too: a reader that its channel does not list, lease seconds or a spread where they are not
+        claimed, a reliable reader of a `live_latest` channel.
+        """
 
     @abstractmethod
     def observe_subscription(
         self, subscription: SubscriptionId, *, deadline: float
     ) -> Observation[SubscriptionStatus]:
-        """Returns how far a subscription has come; cheap enough to ask after every empty receive."""
+        """Returns how far a subscription has come, or Unknown; cheap enough to ask after every empty receive.
+
+        Having looked, this owner's waitable is not ready because of the status until it moves on again.
+        """
 
     @abstractmethod
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:
-        """Returns what a channel holds."""
+        """Returns what a channel holds over all partitions, or Unknown."""
 
     @abstractmethod
     def announced(self, channel: ChannelId, *, deadline: float) -> Observation[tuple[OriginRecord, ...]]:
         """Returns the writers' end of the ledger.
 
-        Data statements have the fate `delivered`, skips their cause.
+        Data statements have the fate `delivered`, skips their cause; of a partitioned channel each ordinal is
+        said once. It changes in the step that accepts.
         """
 
     @abstractmethod
     def settled(
         self, subscription: SubscriptionId, *, deadline: float
     ) -> Observation[tuple[OriginRecord, ...]]:
-        """Returns the reader's end of the ledger: what was settled, by fate."""
+        """Returns the reader's end of the ledger: what was settled, evicted or elsewhere, by fate.
+
+        It changes in the step that settles or evicts. `duplicate` and `superseded` change nothing.
+        """
 
     @abstractmethod
     def release_owner(self, owner: str, *, deadline: float) -> None:
-        """Returns the leases of a process that is known to be dead, at once."""
+        """Returns the leases and pins of a process that is known to be dead, at once."""
 
     @abstractmethod
     def close(
         self, owned: OwnerLabels, expected_generation: str | None = None, *, deadline: float
     ) -> CleanupObservation:
-        """Removes exactly what carries these labels, and says what remains."""
+        """Removes exactly what carries these labels, and says what it removed and what remains.
+
+        Args:
+            owned: Compared for equality; `owner=None` means every owner of the run.
+            expected_generation: Only what has this generation; the rest remains, with a reason.
+            deadline: Monotonic seconds.
+        """
 
 
 class Publisher(ABC):
@@ -143,25 +110,34 @@ class Publisher(ABC):
 
     @abstractmethod
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
-        """Starts publishing, in order, and never waits for receipts; one opaque handle per envelope."""
+        """Starts publishing, in order, and never waits for receipts; one opaque handle per envelope.
+
+        Raises:
+            UnknownName: A channel that nobody made, or a payload that is gone; nothing of the call was sent.
+            ContractBroken: A slot or partition that was not provisioned.
+        """
 
     @abstractmethod
     def outcomes(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[PublicationOutcome]:
         """Returns one truthful outcome per handle.
 
-        A channel that stays full until the deadline is `Rejected(full)`; nothing is sent later than its
-        deadline. A repeated statement is `Accepted(duplicate=True)`; of an interval skip only what was not
-        announced is appended. On a sealed channel what is not a duplicate is `Rejected(sealed)`, and what
-        an older epoch of the slot says is `Rejected(stale)`.
+        It waits for room until the earlier of its deadline and that of the publication, and is ended early by
+        `interrupt`. A channel that stays full is `Rejected(full)`, which alone is retryable; nothing is sent
+        later than its deadline. An envelope that is larger than the adapter can carry is
+        `Rejected(too_large)`. A repeated statement is `Accepted(duplicate=True)`; of an interval skip only
+        what was not announced is appended. On a sealed channel what is not a duplicate is
+        `Rejected(sealed)`, and what an older epoch of the slot says is `Rejected(stale)`.
         """
 
     @abstractmethod
     def terminate(
         self, channel: ChannelId, slot: int, epoch: int, kind: Kind, *, deadline: float
     ) -> Sequence[PublicationOutcome]:
-        """Stamps the end (`end` or `abort`) of a slot above everything it published; per partition.
+        """Stamps the end (`end` or `abort`) of a slot above all that it said; one outcome per partition.
 
-        Terminators never compete with data for room; stamping again is `Accepted(duplicate=True)`.
+        Terminators never compete with data for room and never wait; stamping again is
+        `Accepted(duplicate=True)` and the first kind stands; an older epoch of the slot is `Rejected(stale)`.
+        All publications of the slot are definite when it is called.
         """
 
 
@@ -177,7 +153,10 @@ class Receiver(ABC):
         max_items: int | None = None,
         after: Mapping[int, int] | None = None,
     ) -> Sequence[Delivery]:
-        """Leases what there is, within the credit in items and bytes; empty at the deadline.
+        """Leases what there is, within credit and window; empty at the deadline.
+
+        It waits for the first item only, in `Clock.wait`, and comes back early, empty, when it is interrupted
+        and once for each time that the status has moved on.
 
         Args:
             subscription: From where.
@@ -185,25 +164,40 @@ class Receiver(ABC):
             max_items: At most so many, or as the credit allows.
             after: Required of exclusive readers: writer slot → sequence; delivers what is unsettled after
                 it, in channel order, what this owner already holds included.
+
+        Raises:
+            StaleAuthority: Another owner has acquired it.
+            ContractBroken: Exclusive, and no `after`.
         """
 
     @abstractmethod
     def waitable(self, subscription: SubscriptionId) -> Waitable:
-        """Returns what becomes ready when `receive` would return something, or the status moves on."""
+        """Returns what becomes ready when `receive` would return or refuse, or the status moves on."""
 
     @abstractmethod
     def renew(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> Sequence[bool]:
-        """Extends leases; False for a token that is not the live one."""
+        """Extends leases, where they have a duration; False for a token that is not the live one."""
 
     @abstractmethod
     def hand_back(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> None:
-        """Returns what was not started, uncharged: the next delivery has the same transport count."""
+        """Returns what was not started, uncharged: the next delivery has the same transport count.
+
+        A token that is not live is passed over.
+        """
 
     @abstractmethod
     def begin_settle(
         self, settlements: Sequence[tuple[DeliveryToken, Settlement]], *, deadline: float
     ) -> Sequence[Hashable]:
-        """Starts settling; the tokens of one call are settled all or none where claimed."""
+        """Starts settling; the tokens of one call are settled all or none where claimed.
+
+        The tokens may be of several subscriptions. Beside one that is stale, the live ones of the call are
+        `SettleUnknown(missing)` and stay leased: settle them again.
+
+        Raises:
+            UnknownName: Nobody made a token's subscription.
+            ContractBroken: `Retry` on an exclusive subscription, or `Terminal` without its record.
+        """
 
     @abstractmethod
     def settlements(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[SettlementOutcome]:
@@ -219,8 +213,12 @@ class Receiver(ABC):
     def acquire(self, subscription: SubscriptionId, epoch: int, *, deadline: float) -> Observation[Acquired]:
         """Becomes the owner of an exclusive subscription; delivery restarts at settled floor + 1.
 
+        What an earlier owner held is delivered again, charged; what this owner held itself, uncharged. The
+        same owner may acquire again under its epoch. Unknown where nobody made the subscription.
+
         Raises:
-            StaleAuthority: A newer epoch owns it.
+            StaleAuthority: A newer epoch owns it, or another owner this one.
+            ContractBroken: It is competing, and nobody owns it.
         """
 
     @abstractmethod

@@ -44,7 +44,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class RuntimeStore(ABC):
-    """Versioned key-value with compare-and-swap, and append logs."""
+    """Versioned key-value with compare-and-swap, and append logs; any thread may call.
+
+    Every store passes `videoflow.testing.examiners.RuntimeStoreExaminer`. What comes in and goes out is a
+    copy. What
+    could not be read in time is Unknown, and what may not have been written `UNKNOWN`: then nothing of it
+    was done, or
+    all. A call waits no longer than its deadline.
+    """
 
     @abstractmethod
     def capabilities(self) -> RuntimeCapabilities:
@@ -52,19 +59,26 @@ class RuntimeStore(ABC):
 
     @abstractmethod
     def get(self, keys: Sequence[str], *, deadline: float) -> Observation[dict[str, Stored]]:
-        """Returns those of the keys that exist."""
+        """Returns those of the keys that exist, all as of one moment; an empty value is a value."""
 
     @abstractmethod
     def scan(self, prefix: str, *, deadline: float) -> Observation[dict[str, Stored]]:
-        """Returns all keys that begin with `prefix`, in ascending order of key."""
+        """Returns all keys that begin with exactly `prefix`, in ascending order of key, as of one moment."""
 
     @abstractmethod
     def commit(self, changes: Sequence[Change], *, deadline: float) -> StoreOutcome:
-        """Applies all changes or none; `CONFLICT` when an expected version is not there."""
+        """Applies all changes or none; `CONFLICT` when an expected version is not there, and nothing is done.
+
+        Expected versions are those before the commit. Each put mints a version, which no key ever has again,
+        the same bytes or not. Deleting what is absent is nothing. No changes at all are committed.
+
+        Raises:
+            ContractBroken: One key twice; nothing is done.
+        """
 
     @abstractmethod
     def append(self, log: str, records: Sequence[bytes], *, deadline: float) -> StoreOutcome:
-        """Appends records to a log, in order."""
+        """Appends records to a log, in order and without a gap; logs and keys never meet."""
 
     @abstractmethod
     def read_log(self, log: str, after: int, *, deadline: float) -> Observation[list[tuple[int, bytes]]]:
