@@ -19,6 +19,16 @@ WITHOUT_VERSION = (
 )
 
 DEFECTS: dict[str, Defect] = {
+    "whoever asks for a slice gets a card": defect(
+        "ALLOC-1",
+        "1_a_layout_beyond_the_card_is_refused_with_nothing_written",
+        (PLANNING, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
+    ),
+    "a small slice will do where a card would have to be cut anew": defect(
+        "ALLOC-28",
+        "28_a_card_with_slices_in_use_is_not_cut",
+        (PLANNING, "usable_bytes=device.memory_bytes or 0", "usable_bytes=1 << 40"),
+    ),
     "shares are written over what somebody wrote meanwhile": defect(
         "ALLOC-4", "4_of_two_who_read_the_same_one_is_the_owner", WITHOUT_VERSION
     ),

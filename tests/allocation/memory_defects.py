@@ -253,7 +253,7 @@ DEFECTS: dict[str, Defect] = {
         ),
     ),
     "the generation of a release is not looked at": defect(
-        "ALLOC-22",
+        "ALLOC-22 ALLOC-7",
         STAYS,
         (
             BACKEND,

@@ -10,7 +10,7 @@ from tests.allocation.planted import planted
 from videoflow.testing.examiners import examine
 from videoflow.testing.examiners.allocation import AllocationExaminer
 
-APPLICABLE = {4, 6, 7, 9, 11, 12, 14, 15, 17, 18, 22, 23, 25, 26, 30, 31, 34}
+APPLICABLE = {1, 4, 6, 7, 9, 11, 12, 14, 15, 17, 18, 22, 23, 25, 26, 28, 30, 31, 34}
 
 
 @pytest.mark.parametrize("name", DEFECTS)
