@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("videoflow.engines")
 _CONFLICTS = 100
 _SAMPLE_SECONDS = 1.0
+_LAST_LOOK_SECONDS = 2.0
 _SHARED = "shared"
 Processes = Callable[[], Mapping[str, int]]
 """Returns the process of each workload that lives now."""
@@ -94,6 +95,7 @@ class RunDevices:
             yield
         finally:
             ended.set()
+            thread.join(_LAST_LOOK_SECONDS)
 
     def _measure(self, processes: Processes, ended: threading.Event) -> None:
         assert self._allocator is not None

@@ -8,6 +8,7 @@ enforce memory, and to promise anything against processes that do not ask it.
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+from videoflow import faults
 from videoflow.adapters.nvml import IDLE_BYTES, DeviceReading, HostReading
 from videoflow.backends.allocation import (
     EVIDENCE_ABORTED,
@@ -145,6 +146,7 @@ class LocalAllocation(AcceleratorAllocationBackend):
                 return failed(claim, EVIDENCE_ABORTED, "who uses the devices could not be read")
             outcome = self._ledger.add(book, claim, shares_of(claim))
             if outcome is StoreOutcome.COMMITTED:
+                faults.reach("claim.owned")
                 return self._confirmed(claim)
             if outcome is StoreOutcome.CONFLICT:
                 return failed(claim, EVIDENCE_CONFLICT, "another claimant was first")

@@ -249,20 +249,21 @@ def _wrapped(requests: Sequence[WorkloadRequest], snapshot: LocalSnapshot) -> Pl
         fitting = [
             device
             for device in snapshot.devices
-            if (device.memory_bytes or 0) >= (request.minimum_usable_memory_bytes or 0)
+            if not any(share.exclusive for share in snapshot.shares.get(device_key(device), ()))
+            and (device.memory_bytes or 0) >= (request.minimum_usable_memory_bytes or 0)
             and all(fulfils(rule, host, Card("", facts=snapshot.facts[device_key(device)])) for rule in rules)
         ]
         chosen = sorted(fitting, key=lambda device: load[device_key(device)])[: request.device_count]
         if len(chosen) < request.device_count:
             refused.append(
-                f"{request.workload_id}: it needs {request.device_count} devices of at least "
-                f"{request.minimum_usable_memory_bytes or 0} bytes, and {len(fitting)} would do"
+                f"{request.workload_id}: it needs {request.device_count} devices that nobody has alone, of at "
+                f"least {request.minimum_usable_memory_bytes or 0} bytes, and {len(fitting)} would do"
             )
         for device in chosen:
             load[device_key(device)] += 1
         assignments[request.workload_id] = tuple(chosen)
     if refused:
-        return Infeasible((*refused, *snapshot.notes))
+        return Infeasible((*refused, *_held(snapshot), *snapshot.notes))
     crowded = [f"{key} is shared by {count}" for key, count in load.items() if count > 1]
     notes = ("policy shared: no device is anybody's own, and no memory is kept for anybody", *crowded)
     return _planned(requests, snapshot, assignments, Policy.SHARED, notes)
