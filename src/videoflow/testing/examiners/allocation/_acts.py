@@ -30,21 +30,23 @@ H100_BYTES: Final = 81559 << 20
 A100: Final = "NVIDIA A100-SXM4-40GB"
 A100_BYTES: Final = 40960 << 20
 NEEDS: Final = "__abilities__"
-F = TypeVar("F", bound=Callable[..., None])
+E = TypeVar("E")
 T = TypeVar("T")
 
 
-def needs(*abilities: Ability) -> Callable[[F], F]:
+def needs(
+    *abilities: Ability,
+) -> Callable[[Callable[[E, AllocationSubject], None]], Callable[[E, AllocationSubject], None]]:
     """Tries a test only on subjects that can set it up; the matrix tells which cannot, and why."""
 
-    def tie(test: F) -> F:
+    def tie(test: Callable[[E, AllocationSubject], None]) -> Callable[[E, AllocationSubject], None]:
         @functools.wraps(test)
-        def tried(examiner: object, subject: AllocationSubject) -> None:
+        def tried(examiner: E, subject: AllocationSubject) -> None:
             if subject.can(*abilities):
                 test(examiner, subject)
 
         setattr(tried, NEEDS, abilities)
-        return tried  # type: ignore[return-value]  # the same signature, as `wraps` says at run time
+        return tried
 
     return tie
 
