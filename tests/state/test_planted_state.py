@@ -6,7 +6,7 @@ from tests.promises.planting import Change, Planted
 
 KEPT, NODES = "worker/_kept.py", "worker/_nodes.py"
 BOUNDS, SNAPSHOTS = "tests/state/test_bounds.py::", "tests/state/test_snapshots.py::"
-KEYS = "tests/state/test_effect_keys.py::"
+KEYS, RESUME = "tests/state/test_effect_keys.py::", "tests/state/test_resume.py::"
 
 OPTIONS = ("-q", "-n", "0", "-p", "no:cacheprovider", "--tb", "short", "--no-header")
 
@@ -42,8 +42,18 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         KEYS + "test_a_key_is_that_of_the_input_at_every_attempt_and_of_no_other",
         "assert ",
     ),
+    "a suspended task says its last words": (
+        Change("worker/core/_core.py", "if not (aborted or self._suspended):", "if not aborted:"),
+        RESUME + "test_two_stops_and_what_goes_on_are_one_run",
+        "last words were said",
+    ),
+    "another flow is taken for the same": (
+        Change("engines/_suspended.py", "        self._require_same(request.spec)\n", ""),
+        RESUME + "test_what_cannot_be_resumed_is_refused_by_name",
+        "Error",
+    ),
     "nobody is given its snapshot": (
-        Change(NODES, "not kept.has_snapshot:\n", "kept.has_snapshot:\n"),
+        Change(NODES, "not kept.has_snapshot:\n", "kept is not None:\n"),
         SNAPSHOTS + "test_another_process_goes_on_where_the_last_commit_stands",
         "assert ",
     ),

@@ -87,14 +87,21 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
     debug: Debug = False,
     messaging: Annotated[str, typer.Option(hidden=True)] = "auto",
-    resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
+    resume: Annotated[
+        str,
+        typer.Option(
+            metavar="RUN",
+            help="Go on with a run that was stopped to be resumed: its id, part of it, or `last`.",
+            show_default=False,
+        ),
+    ] = "",
     shown_help: Help = False,
 ) -> int:
     """Run a flow on this machine; the options of the flow, its factory's parameters, follow the file."""
     if shown_help:
         show_help(context, target)
         return 0
-    _refuse_later(messaging=messaging, resume=resume)
+    _refuse_later(messaging=messaging)
     _refuse_elsewhere(engine, sys.platform)
     options = RunOptions(
         runs_folder=runs_folder(run_dir),
@@ -104,6 +111,7 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
         allow_dead_letters=allow_dead_letters,
         allow_incomplete=allow_incomplete,
         gpu_policy=gpu_policy(run_gpu_policy),
+        resume=resume,
     )
     if report is not None:
         require_writable(report.absolute())
@@ -111,11 +119,9 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
     return _run(flow, engine, options, _Shown(quiet, json, report, debug))
 
 
-def _refuse_later(*, messaging: str, resume: bool) -> None:
+def _refuse_later(*, messaging: str) -> None:
     if messaging != "auto":
         raise NotYet("--messaging is not built yet", remedy="leave it out; local runs need no server")
-    if resume:
-        raise NotYet("--resume is not built yet", remedy="run the flow from its beginning")
 
 
 def _refuse_elsewhere(engine: str, platform: str) -> None:

@@ -13,7 +13,14 @@ from videoflow.backends.runtime import Desired, FlowRuntime
 from videoflow.cli._console import watched
 from videoflow.cli._where import CALL_SECONDS, RunDir, records_of
 from videoflow.clock import RealClock
-from videoflow.engines.run_folder import RunFolder, RunState, find_run, list_runs
+from videoflow.engines.run_folder import (
+    RunFolder,
+    RunState,
+    find_run,
+    list_runs,
+    note_resumable,
+    refuse_stopping,
+)
 from videoflow.errors import EnvironmentFault, UsageError
 
 
@@ -30,20 +37,38 @@ def stop(
         ),
     ] = "",
     run_dir: RunDir = None,
+    resumable: Annotated[
+        bool,
+        typer.Option(
+            "--resumable",
+            help="Say no last words and finish no file: `run-local --resume` goes on from there.",
+        ),
+    ] = False,
 ) -> None:
     """Ask a run to stop; a second time ends it without draining."""
     folder = find_run(run, run_dir) if run else _only_one([*list_runs(run_dir)])
     _refuse_ended(folder)
     records = records_of(folder)
     if records is None:
+        if resumable:
+            raise UsageError(
+                f"run {folder.run_id} cannot be stopped to be resumed from here",
+                cause="it keeps its state in the memory of another program",
+                effect="it goes on",
+                remedy="call stop(resumable=True) on its run handle, or run it with --engine local",
+            )
         _signal(folder)
         watched().print(f"asked run {folder.run_id} to stop")
         return
     try:
-        draining = _raise(records)
+        draining = _suspend(folder, records) if resumable else _raise(records)
     finally:
         records.store.close()
-    if draining:
+    if resumable:
+        watched().print(
+            f"asked run {folder.run_id} to stop; go on with run-local FILE --resume {folder.run_id}"
+        )
+    elif draining:
         watched().print(
             f"asked run {folder.run_id} to stop: sources end, the rest drains; ask again to end it at once"
         )
@@ -80,6 +105,17 @@ def _raise(records: FlowRuntime) -> bool:
     now = records.desired(deadline=deadline)
     wanted = Desired.STOP if now is Desired.RUN else Desired.ABORT
     return records.raise_desired(wanted, deadline=deadline) is Desired.STOP
+
+
+def _suspend(folder: RunFolder, records: FlowRuntime) -> bool:
+    """Asks for a stop that is to be resumed."""
+    deadline = RealClock().monotonic() + CALL_SECONDS
+    if records.desired(deadline=deadline) is not Desired.RUN:
+        raise refuse_stopping()
+    spec = folder.spec()
+    if spec is not None:
+        note_resumable(spec, records, deadline=deadline)
+    return records.raise_desired(Desired.STOP, deadline=deadline) is Desired.STOP
 
 
 def _signal(folder: RunFolder) -> None:

@@ -8,11 +8,13 @@ cannot be written, before anything starts.
 from pathlib import Path
 
 from videoflow.adapters.sqlite import SqliteStore
-from videoflow.backends.runtime import FlowRuntime
+from videoflow.backends.outcomes import Known
+from videoflow.backends.runtime import Change, FlowRuntime, StoreOutcome
 from videoflow.clock import Clock
 from videoflow.engines._report import iso_time
+from videoflow.engines._suspended import Suspended, write_suspended
 from videoflow.engines.run_folder import RunFolder
-from videoflow.errors import OutputUnwritable
+from videoflow.errors import OutputUnwritable, UnobservableState
 from videoflow.graph.report import RunReport
 from videoflow.planner.plan import Plan
 
@@ -52,16 +54,33 @@ class KeptRun:
         """Removes the folder of a run that did not start."""
         self.folder.remove()
 
-    def finish(self, report: RunReport, records: FlowRuntime) -> None:
-        """Writes the dead letters, where there are any, and the report.
+    def finish(self, report: RunReport, records: FlowRuntime, suspended: Suspended | None) -> None:
+        """Writes the dead letters, where there are any, and the report; all records where it is suspended.
 
         Args:
             report: Of the run.
             records: What the run kept in memory.
+            suspended: The account to go on with, or None.
         """
-        if report.dead_letters:
+        if suspended is not None:
+            self._copy_everything(records)
+            write_suspended(self.folder, suspended)
+        elif report.dead_letters:
             self._copy_dead_letters(records)
         self.folder.write_report(report)
+
+    def _copy_everything(self, records: FlowRuntime) -> None:
+        deadline = self._clock.monotonic() + _CALL_SECONDS
+        found = records.store.scan(f"run/{records.run_id}/", deadline=deadline)
+        if not isinstance(found, Known):
+            raise UnobservableState("the records of the run could not be read", cause=found.detail)
+        store = SqliteStore(self.folder.store_path, self._clock)
+        try:
+            changes = [Change(key, stored.value) for key, stored in found.value.items()]
+            if store.commit(changes, deadline=deadline) is not StoreOutcome.COMMITTED:
+                raise UnobservableState("the records of the run may not have been written")
+        finally:
+            store.close()
 
     def _copy_dead_letters(self, records: FlowRuntime) -> None:
         deadline = self._clock.monotonic() + _CALL_SECONDS

@@ -31,6 +31,22 @@ class InnerLedger:
     def __init__(self) -> None:
         self._edges: dict[tuple[str, int], Coverage] = {}
 
+    @staticmethod
+    def of(records: Mapping[str, Mapping[int, Sequence[OriginRecord]]]) -> "InnerLedger":
+        """Returns a ledger that begins with what `everything` returned."""
+        ledger = InnerLedger()
+        for task, edges in records.items():
+            for edge, found in edges.items():
+                ledger._edges.setdefault((task, edge), Coverage()).merge(found)
+        return ledger
+
+    def everything(self) -> dict[str, dict[int, list[OriginRecord]]]:
+        """Returns what became of everything: task → number of the edge → records."""
+        found: dict[str, dict[int, list[OriginRecord]]] = {}
+        for (task, edge), coverage in self._edges.items():
+            found.setdefault(task, {})[edge] = coverage.records()
+        return found
+
     def add(self, task: str, fates: Sequence[InnerFate]) -> None:
         """Joins what one worker reported; the same fact twice changes nothing."""
         for fate in fates:
@@ -149,6 +165,14 @@ def _first_outside(whole: IntervalSet, part: IntervalSet) -> int | None:
         if gaps:
             return gaps[0][0]
     return None
+
+
+def take_off(edges: Sequence[EdgeReport], plan: Plan, kept: Mapping[tuple[str, str, str], int]) -> None:
+    """Shows what is kept for a run to come as in flight."""
+    for report, edge in zip(edges, plan.edges, strict=False):
+        count = kept.get((edge.reader or "", edge.parent, edge.port), 0)
+        report.delivered -= count
+        report.in_flight += count
 
 
 @dataclass(frozen=True)

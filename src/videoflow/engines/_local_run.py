@@ -13,15 +13,19 @@ from concurrent.futures import TimeoutError as NotInTime
 from contextlib import ExitStack, contextmanager
 
 from videoflow.adapters.shm import ShmHost
+from videoflow.backends.messaging import SubscriptionId
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._account import account_of_edges
+from videoflow.engines._continuity import Records
 from videoflow.engines._endings import stalled
-from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._live import Figures, Queue, node_statuses, queues_of, summed
 from videoflow.engines._local_replica import Death
 from videoflow.engines._local_supervisor import Common, Supervisor
+from videoflow.engines._past import Past
 from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines._suspended import Suspended, write_suspended
+from videoflow.engines._unresumable import refuse_stopping
 from videoflow.engines.run_folder import RunFolder
 from videoflow.errors import EnvironmentFault, RunFailed, said_by
 from videoflow.graph.report import GapReport, RunReport
@@ -45,6 +49,7 @@ class LocalRun:
         folder: The run folder.
         host: The message log, provisioned.
         runtime: The records of the run.
+        past: What came before it.
         clock: Time.
 
     Attributes:
@@ -54,12 +59,18 @@ class LocalRun:
     """
 
     def __init__(
-        self, common: Common, folder: RunFolder, host: ShmHost, runtime: FlowRuntime, clock: Clock
+        self,
+        common: Common,
+        folder: RunFolder,
+        host: ShmHost,
+        runtime: FlowRuntime,
+        past: Past,
+        clock: Clock,
     ) -> None:
         self.run_id, self.plan, self.folder = common.run_id, common.plan, folder
         self._options, self._devices = common.options, common.devices
         self._clock, self._host, self._runtime = clock, host, runtime
-        self._inner = InnerLedger()
+        self._past, self._inner = past, past.inner()
         self._supervisor = Supervisor(common, host, self, clock)
         self._began, self._began_wall = clock.monotonic(), clock.wall()
         self._phase = RunPhase.STARTING
@@ -92,8 +103,12 @@ class LocalRun:
 
     # The handle -------------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """Asks the sources to end and drains; a second call ends without draining."""
+    def stop(self, *, resumable: bool = False) -> None:
+        """Asks the sources to end and drains; a second call ends without draining. See `RunHandle.stop`."""
+        if resumable:
+            if self._stops:
+                raise refuse_stopping()
+            self._past.ask_to_suspend(self._call_deadline())
         self._stops += 1
         self._supervisor.wake()
 
@@ -123,7 +138,7 @@ class LocalRun:
     def status(self) -> RunStatus:
         """Returns live figures, a quarter of a second old at most."""
         seconds = self._clock.monotonic() - self._began
-        nodes = node_statuses(self._figures(), self._queues, self._restarts())
+        nodes = node_statuses(self._past.figures(self._figures()), self._queues, self._restarts())
         return RunStatus(self.run_id, self._phase, seconds, nodes)
 
     @property
@@ -172,9 +187,11 @@ class LocalRun:
                         self._until_ended()
                 finally:
                     self._supervisor.kill("it was still running when the run ended")
-                report = self._make_report()
+                report, suspended = self._account()
                 self._runtime.finish(report.verdict.value, deadline=self._call_deadline())
                 self._supervisor.close()
+            if suspended is not None:
+                write_suspended(self.folder, suspended)
             self.folder.write_report(report)
             self._phase = RunPhase.ENDED
             self._ended.set_result(report)
@@ -281,15 +298,20 @@ class LocalRun:
             total[replica.task.name] = total.get(replica.task.name, 0) + replica.restarts
         return total
 
-    def _make_report(self) -> RunReport:
-        now, deadline = self._clock.monotonic(), self._call_deadline()
+    def _account(self) -> tuple[RunReport, Suspended | None]:
+        now, deadline, past = self._clock.monotonic(), self._call_deadline(), self._past
+        announced = past.announced(lambda name: self._host.announced(name, deadline=deadline))
+
+        def settled(name: SubscriptionId) -> Records:
+            return self._host.settled(name, deadline=deadline)
+
         edges = account_of_edges(
             self.plan,
             self.run_id,
             {task.name: make_program(self.plan, task, self.run_id) for task in self.plan.tasks},
             self._inner,
-            lambda channel: self._host.announced(channel, deadline=deadline),
-            lambda subscription: self._host.settled(subscription, deadline=deadline),
+            announced,
+            past.settled(settled, deadline),
             now,
         )
         facts = RunFacts(
@@ -298,7 +320,7 @@ class LocalRun:
             options=self._options,
             runtime=self._runtime,
             edges=edges,
-            figures=self._figures(),
+            figures=past.figures(self._figures()),
             restarts=self._restarts(),
             began_wall=self._began_wall,
             seconds=now - self._began,
@@ -306,6 +328,9 @@ class LocalRun:
             quit=self._quit,
             lost={r.task.name: r.lost for r in self._supervisor.replicas if r.lost},
             folder=str(self.folder.path),
+            kept=past.kept(deadline),
+            called_again=past.called_again(),
+            resumed_from=past.run_id,
         )
         report = make_report(facts)
         report.devices = self._devices.reports()
@@ -318,4 +343,6 @@ class LocalRun:
             GapReport(where=node, what="the source was ended by killing", cause="it did not stop when asked")
             for node in self._supervisor.forced
         ]
-        return report
+        ends = announced, past.settled(settled, deadline, whole=False)
+        suspended = past.suspended(report, self._supervisor.forced, self._inner, ends, facts.figures)
+        return report, suspended

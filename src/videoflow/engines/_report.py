@@ -14,7 +14,7 @@ import msgspec
 from videoflow import wire
 from videoflow.backends.runtime import DeadLetter, Desired, FirstFailure, FlowRuntime
 from videoflow.engines._doubts import compare_with_calls, compare_with_sources
-from videoflow.engines._ledger import judge
+from videoflow.engines._ledger import judge, take_off
 from videoflow.graph.report import (
     DeadLetterReport,
     EdgeReport,
@@ -31,6 +31,7 @@ from videoflow.planner.plan import Plan
 from videoflow.worker import NodeFigures
 
 _READ_SECONDS = 30.0
+_KEPT = "they are kept for the run that goes on with this one"
 _OWN_FIGURES = ("outcome", "detail", "expected")
 _EXIT = {
     Verdict.COMPLETE: 0,
@@ -59,6 +60,9 @@ class RunFacts:
         quit: It was ended without draining; what was in flight then is accounted for as such.
         lost: Tasks that never ended, with why.
         folder: Run folder, or "".
+        kept: Items kept for a run that is to go on with this one, by (reader, node, port).
+        called_again: Tasks that were given again what an earlier run kept, with 1.
+        resumed_from: The run that it goes on with, or "".
     """
 
     plan: Plan
@@ -74,6 +78,9 @@ class RunFacts:
     quit: bool = False
     lost: dict[str, str] = field(default_factory=dict)
     folder: str = ""
+    kept: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    called_again: Mapping[str, int] = field(default_factory=dict)
+    resumed_from: str = ""
 
     @property
     def deadline(self) -> float:
@@ -87,11 +94,12 @@ def make_report(facts: RunFacts) -> RunReport:
     letters = facts.runtime.dead_letters(deadline=facts.deadline)
     desired = facts.runtime.desired(deadline=facts.deadline)
     compare_with_sources(facts.plan, facts.edges, facts.runtime, facts.deadline)
-    compare_with_calls(facts.plan, facts.edges, facts.figures, facts.restarts)
+    compare_with_calls(facts.plan, facts.edges, facts.figures, {**facts.restarts, **facts.called_again})
     for edge in facts.edges:
         judge(edge, cut_short=facts.quit, failed=failure is not None)
+    take_off(facts.edges, facts.plan, facts.kept)
     sources = _sources(facts, desired, failure)
-    gaps = _gaps(facts, sources)
+    gaps = _gaps(facts, sources, kept=bool(facts.kept))
     verdict = _verdict(facts, failure, desired, sources, len(letters))
     status = _EXIT[verdict]
     if failure is not None and failure.exit_status in (2, 3, 5):
@@ -115,6 +123,7 @@ def make_report(facts: RunFacts) -> RunReport:
         started_at=iso_time(facts.began_wall),
         seconds=facts.seconds,
         folder=facts.folder,
+        resumed_from=facts.resumed_from,
     )
 
 
@@ -173,7 +182,7 @@ def _plain_outcome(facts: RunFacts, node: NodeSpec, desired: Desired, failure: F
     return "complete" if desired is Desired.RUN else "stopped"
 
 
-def _gaps(facts: RunFacts, sources: Sequence[SourceReport]) -> list[GapReport]:
+def _gaps(facts: RunFacts, sources: Sequence[SourceReport], *, kept: bool) -> list[GapReport]:
     gaps = [
         GapReport(
             where=f"{edge.parent} -> {edge.reader}", what=edge.detail, cause="the ledger does not close"
@@ -185,7 +194,7 @@ def _gaps(facts: RunFacts, sources: Sequence[SourceReport]) -> list[GapReport]:
         GapReport(
             where=f"{edge.parent} -> {edge.reader}",
             what=f"{edge.in_flight} of {edge.announced} items were in flight",
-            cause="the run was ended without draining",
+            cause=_KEPT if kept and not facts.quit else "the run was ended without draining",
         )
         for edge in facts.edges
         if edge.closed and edge.in_flight

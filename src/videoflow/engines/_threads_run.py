@@ -12,19 +12,23 @@ from concurrent.futures import TimeoutError as NotInTime
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from videoflow.backends.messaging import OwnerLabels
+from videoflow.backends.messaging import OwnerLabels, SubscriptionId
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines._accelerators import reserved
 from videoflow.engines._account import account_of_edges
+from videoflow.engines._continuity import Records
 from videoflow.engines._endings import stalled, timed_out
 from videoflow.engines._kept import KeptRun
 from videoflow.engines._live import node_statuses, queues_of
 from videoflow.engines._outputs import claim_outputs, outputs_of
+from videoflow.engines._past import Past
 from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines._suspended import Suspended, resumption_of
 from videoflow.engines._threads_replicas import Replicas
 from videoflow.engines._threads_setup import CALL_SECONDS, Setup
+from videoflow.engines._unresumable import refuse_stopping
 from videoflow.engines._watch import WatchSink
-from videoflow.errors import EnvironmentFault, RunFailed
+from videoflow.errors import EnvironmentFault, RunFailed, UsageError
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunPhase, RunStatus
 from videoflow.ids import new_ulid
@@ -54,6 +58,7 @@ class ThreadsRun:
         self._options = setup.request.options
         self.plan = setup.plan
         self.run_id = new_ulid(self._clock.wall(), os.urandom(10))
+        resumption = resumption_of(setup.request, self.plan, self._clock)
         self.cause: BaseException | None = None
         self._runtime = FlowRuntime(setup.store, self.run_id)
         self._watch = WatchSink() if setup.request.watched else None
@@ -71,8 +76,12 @@ class ThreadsRun:
             self._devices = owned.enter_context(
                 reserved(self.plan, self.run_id, self._options.gpu_policy, self._clock)
             )
+            self._past = Past(self.plan, self.run_id, self._runtime, resumption, self._clock)
+            undone.callback(self._past.give_back)
+            self._past.begin()
             setup.provision(self.run_id)
             self._replicas = Replicas(setup, self.run_id, self._runtime, self, self._watch, self._devices)
+            self._replicas.inner = self._past.inner()
             undone.pop_all()
             self._owned = owned.pop_all()
 
@@ -99,9 +108,11 @@ class ThreadsRun:
 
     # The handle ---------------------------------------------------------------------------------
 
-    def stop(self) -> None:
-        """Asks the sources to end and drains; a second call ends without draining."""
+    def stop(self, *, resumable: bool = False) -> None:
+        """Asks the sources to end and drains; a second call ends without draining. See `RunHandle.stop`."""
         control = self._replicas.control
+        if resumable:
+            self._ask_to_suspend(control.desired)
         if control.desired is not Desired.RUN:
             control.end_now()
             return
@@ -110,6 +121,18 @@ class ThreadsRun:
         self._phase = RunPhase.STOPPING
         self._replicas.interrupt_sources()
         self._start_drain()
+
+    def _ask_to_suspend(self, desired: Desired) -> None:
+        if desired is not Desired.RUN:
+            raise refuse_stopping()
+        if self._kept is None:
+            raise UsageError(
+                "the run cannot be stopped to be resumed",
+                cause="it runs in threads and was given no folder to keep anything in",
+                effect="it goes on",
+                remedy="start it with runs_folder=, or with engine='local'",
+            )
+        self._past.ask_to_suspend(self._call_deadline())
 
     def wait(self) -> RunReport:
         """Blocks until the run has ended; Ctrl-C comes through.
@@ -141,9 +164,8 @@ class ThreadsRun:
             self.plan, self.run_id, lambda name: observer.observe_subscription(name, deadline=0.0)
         )
         seconds = self._clock.monotonic() - self._began
-        return RunStatus(
-            self.run_id, self._phase, seconds, node_statuses(self._replicas.figures(), queues, {})
-        )
+        figures = self._past.figures(self._replicas.figures())
+        return RunStatus(self.run_id, self._phase, seconds, node_statuses(figures, queues, {}))
 
     def values(self) -> Iterator[tuple[Any, ...]]:
         """Yields what the watched ports made; leaving the loop stops the run."""
@@ -165,9 +187,9 @@ class ThreadsRun:
                 with self._owned:
                     with self._devices.measured(self._workloads):
                         self._until_ended()
-                    report = self._make_report()
+                    report, suspended = self._account()
                     if self._kept is not None:
-                        self._kept.finish(report, self._runtime)
+                        self._kept.finish(report, self._runtime, suspended)
             finally:
                 self._phase = RunPhase.ENDED
             self._ended.set_result(report)
@@ -232,16 +254,21 @@ class ThreadsRun:
 
     # The account --------------------------------------------------------------------------------
 
-    def _make_report(self) -> RunReport:
-        now, deadline = self._clock.monotonic(), self._call_deadline()
+    def _account(self) -> tuple[RunReport, Suspended | None]:
+        now, deadline, past = self._clock.monotonic(), self._call_deadline(), self._past
         observer = self._setup.messaging("observer")
+        announced = past.announced(lambda name: observer.announced(name, deadline=deadline))
+
+        def settled(name: SubscriptionId) -> Records:
+            return observer.settled(name, deadline=deadline)
+
         edges = account_of_edges(
             self.plan,
             self.run_id,
             self._replicas.programs,
             self._replicas.inner,
-            lambda channel: observer.announced(channel, deadline=deadline),
-            lambda subscription: observer.settled(subscription, deadline=deadline),
+            announced,
+            past.settled(settled, deadline),
             now,
         )
         facts = RunFacts(
@@ -250,7 +277,7 @@ class ThreadsRun:
             options=self._options,
             runtime=self._runtime,
             edges=edges,
-            figures=self._replicas.figures(),
+            figures=past.figures(self._replicas.figures()),
             restarts={},
             began_wall=self._began_wall,
             seconds=now - self._began,
@@ -258,9 +285,14 @@ class ThreadsRun:
             quit=self._replicas.control.quit,
             lost=self._lost,
             folder=str(self._kept.folder.path) if self._kept is not None else "",
+            kept=past.kept(deadline),
+            called_again=past.called_again(),
+            resumed_from=past.run_id,
         )
         report = make_report(facts)
         report.devices = self._devices.reports()
         report.gaps += self._devices.gaps()
+        ends = announced, past.settled(settled, deadline, whole=False)
+        suspended = past.suspended(report, (), self._replicas.inner, ends, facts.figures)
         observer.close(OwnerLabels(self.plan.spec.flow_id, self.run_id), deadline=deadline)
-        return report
+        return report, suspended

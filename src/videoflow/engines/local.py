@@ -21,8 +21,10 @@ from videoflow.engines._local_run import LocalRun
 from videoflow.engines._local_supervisor import Common
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._outputs import claim_outputs, outputs_of
+from videoflow.engines._past import Past
 from videoflow.engines._provision import channel_specs, markers_of, subscription_specs, subscriptions_of
 from videoflow.engines._report import iso_time
+from videoflow.engines._suspended import resumption_of
 from videoflow.engines.run_folder import RunFolder
 from videoflow.errors import EnvironmentFault, NotYet
 from videoflow.graph.running import RunRequest
@@ -65,6 +67,7 @@ class LocalEngine:
         clock = RealClock()
         plan = _plan(request, clock)
         run_id = new_ulid(clock.wall(), os.urandom(10))
+        resumption = resumption_of(request, plan, clock)
         with ExitStack() as made:
             made.callback(claim_outputs(outputs_of(plan.spec), run_id).release)
             folder = RunFolder.create(
@@ -96,7 +99,11 @@ class LocalEngine:
                     options=request.options,
                     devices=devices,
                 )
-                run = LocalRun(common, folder, host, FlowRuntime(store, run_id), clock)
+                runtime = FlowRuntime(store, run_id)
+                past = Past(plan, run_id, runtime, resumption, clock)
+                undone.callback(past.give_back)
+                past.begin()
+                run = LocalRun(common, folder, host, runtime, past, clock)
                 run.begin(made.pop_all())
                 undone.pop_all()
         return run

@@ -41,6 +41,7 @@ class RunKeywords(TypedDict, total=False):
     allow_incomplete: bool
     restart_backoff_seconds: float
     fuse: bool
+    resume: str
     gpu_policy: Literal["strict", "shared"]
     faults: dict[str, tuple[Fault, ...]]
 

@@ -187,6 +187,8 @@ class RunReport(msgspec.Struct, kw_only=True):
         started_at: ISO 8601 with zone.
         seconds: Duration.
         folder: The run folder, or "".
+        resumable: It was stopped to be resumed, and can be.
+        resumed_from: The run that it went on with, or ""; the account is of both together.
         schema: Version of this document.
     """
 
@@ -207,6 +209,8 @@ class RunReport(msgspec.Struct, kw_only=True):
     started_at: str = ""
     seconds: float = 0.0
     folder: str = ""
+    resumable: bool = False
+    resumed_from: str = ""
     schema: int = REPORT_SCHEMA
 
     def to_json(self) -> bytes:

@@ -29,6 +29,7 @@ class RunOptions:
         allow_incomplete: An incomplete run exits with 0.
         restart_backoff_seconds: First wait before a dead worker is started again, doubled up to 5 s.
         fuse: False: no fusing by label, to compare.
+        resume: The run to go on with: its id, a part of it, or `last`; it was stopped to be resumed.
         gpu_policy: `strict`: every task has the accelerators that it asks for, or nothing starts; `shared`:
             they wrap around over what there is.
         faults: Task name → planted faults, for tests; each process of the task is given the next of them.
@@ -42,6 +43,7 @@ class RunOptions:
     allow_incomplete: bool = False
     restart_backoff_seconds: float = 0.1
     fuse: bool = True
+    resume: str = ""
     gpu_policy: Literal["strict", "shared"] = "strict"
     faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
 
@@ -102,8 +104,17 @@ class RunHandle(Protocol):
 
     run_id: str
 
-    def stop(self) -> None:
-        """Asks the sources to end at an item boundary, then drains; a second call ends without draining."""
+    def stop(self, *, resumable: bool = False) -> None:
+        """Asks the sources to end at an item boundary, then drains; a second call ends without draining.
+
+        Args:
+            resumable: Flush nothing and finish no output: another run is to go on from here. Whether it can
+                is said by `resumable` of the report.
+
+        Raises:
+            UsageError: It cannot be resumed: it is stopping already, or keeps nothing on disk.
+            NotYet: It has what cannot be resumed yet.
+        """
         ...
 
     def wait(self) -> RunReport:

@@ -9,12 +9,16 @@ from videoflow.worker._limits import item_limits
 from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._shell import Shell
+from videoflow.worker._suspending import RESUMABLE_NOTE, Before, KeptDelivery
 from videoflow.worker.core import WorkerFatal, make_program
 
 __all__ = [
+    "RESUMABLE_NOTE",
     "Backends",
+    "Before",
     "Job",
     "Kept",
+    "KeptDelivery",
     "NodeFigures",
     "Reporter",
     "RunControl",

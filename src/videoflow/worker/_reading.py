@@ -16,6 +16,7 @@ from videoflow.worker._figures import TaskFigures
 from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._names import subscription_id
 from videoflow.worker._payloads import Payloads
+from videoflow.worker._suspending import Suspending, in_channel
 from videoflow.worker.core import actions as a
 
 _WAIT_SECONDS = 0.5
@@ -31,6 +32,9 @@ class Reading:
         payloads: Decodes values.
         figures: Where it counts.
         control: What is desired of the run.
+
+    Attributes:
+        suspending: What an earlier run kept, and what this one keeps.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Reading:
             subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
             for _, plan in job.program.controls
         )
+        self.suspending = Suspending(job, backends, payloads, self._subscriptions)
         self._reported: list[a.Progress] | None = None
         self._control_seen = -1
         self._news = control.watch(lambda: self._control_seen)
@@ -59,7 +64,8 @@ class Reading:
         Raises:
             UnobservableState: A position could not be read.
         """
-        return tuple(self._acquire(subscription, epoch) for subscription in self._subscriptions)
+        self.suspending.look()
+        return self.suspending.acquired([self._acquire(each, epoch) for each in self._subscriptions])
 
     def _acquire(self, subscription: SubscriptionId, epoch: int) -> Acquired | None:
         if subscription.kind is SubscriptionKind.COMPETING:
@@ -78,10 +84,13 @@ class Reading:
             Quit: While it waited.
         """
         while True:
-            deliveries = [
+            deliveries = self.suspending.given() or [
                 self._messaging.receive(subscription, deadline=0.0, max_items=action.max_items, after=after)
-                for subscription, after in zip(self._subscriptions, action.after, strict=True)
+                for subscription, after in zip(
+                    self._subscriptions, map(in_channel, action.after), strict=True
+                )
             ]
+            self.suspending.took(deliveries)
             markers = self.markers()
             failed = self._control.failed_task
             if any(deliveries):

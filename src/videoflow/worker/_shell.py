@@ -5,7 +5,7 @@ decides nothing that the rules decide: the core does. User code and contract cal
 calls `run`. It refuses to go on under an owner that was replaced.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
 from videoflow.worker._reading import Reading
 from videoflow.worker._records import dead_letter
+from videoflow.worker._suspending import is_kept
 from videoflow.worker._writing import Writing
 from videoflow.worker.core import ReaderCore, SourceCore, Start, first_failure, make_core
 from videoflow.worker.core import actions as a
@@ -73,6 +74,7 @@ class Shell:
             a.Attempts: self._attempts,
             a.RecordStarted: self._record_started,
             a.FailRun: self._fail_run,
+            a.Suspend: lambda _: self._reading.suspending.suspend(),
             a.Terminate: self._writing.terminate,
         }
 
@@ -117,13 +119,13 @@ class Shell:
         acquired = self._reading.acquire(self._writing.epoch)
         faults.reach("acquire.after")
         self._nodes.restore(committed.state)
-        abandoned = job.abandon
-        if not abandoned:
+        abandoned, over = job.abandon, self._reading.suspending.before.over
+        if not (abandoned or over):
             abandoned = not self._opened()
         asides = self._runtime.asides(job.task, deadline=deadline) if job.restarted else ()
         channels, epoch = self._writing.channels, self._writing.epoch
         return make_core(
-            Start(job.program, channels, job.slot, epoch, committed, acquired, abandoned, asides)
+            Start(job.program, channels, job.slot, epoch, committed, acquired, abandoned, asides, over)
         )
 
     def _opened(self) -> bool:
@@ -229,9 +231,14 @@ class Shell:
         if not action.settlements:
             return ()
         messaging = self._backends.messaging
-        handles = messaging.begin_settle(action.settlements, deadline=self._deadline())
+        kept = self._reading.suspending.settled(action.settlements)
+        given = [s for s in action.settlements if not is_kept(s[0])] if kept else action.settlements
+        handles = messaging.begin_settle(given, deadline=self._deadline())
         faults.reach("settle.sent")
         outcomes = messaging.settlements(handles, deadline=self._deadline())
+        if kept:
+            found: dict[Hashable, SettlementOutcome] = {one.token: one for one in (*kept, *outcomes)}
+            outcomes = [found[token] for token, _ in action.settlements]
         faults.reach("release.before")
         self._nodes.figures.steps += len(outcomes)
         self._nodes.figures.concluded += sum(isinstance(outcome, SettleConfirmed) for outcome in outcomes)

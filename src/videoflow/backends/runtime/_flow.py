@@ -240,6 +240,22 @@ class FlowRuntime:
         letters = [msgspec.msgpack.decode(item.value, type=DeadLetter) for item in found.values()]
         return sorted(letters, key=lambda letter: (letter.origin, letter.node, letter.path))
 
+    def adopt(self, earlier: "FlowRuntime", *, deadline: float) -> None:
+        """Begins with what the tasks of an earlier run committed, and with its dead letters.
+
+        Its outboxes are left out: everything in them was published and settled.
+        """
+        changes = []
+        for family in ("task/", "dead/", "aside/"):
+            prefix = f"{earlier._root}/{family}"
+            for key, stored in _value(earlier.store.scan(prefix, deadline=deadline), prefix).items():
+                value, rest = stored.value, key[len(prefix) :]
+                if family == "task/" and rest.count("/") == 1:
+                    head = msgspec.msgpack.decode(value, type=_Head)
+                    value = msgspec.msgpack.encode(msgspec.structs.replace(head, outbox=()))
+                changes.append(Change(f"{self._root}/{family}{rest}", value))
+        self._must(self.store.commit(changes, deadline=deadline), "what the earlier run had committed")
+
     def put_note(self, name: str, value: bytes, *, deadline: float) -> None:
         """Records a named note of the run, such as a node's closing summary; the last one stands."""
         change = Change(f"{self._root}/note/{name}", value)

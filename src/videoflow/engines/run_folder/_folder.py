@@ -124,6 +124,10 @@ class RunFolder:
         ending = f"the run itself ended as {report.verdict}"
         self._write(self.report_path, report.to_json(), effect=ending)
 
+    def write_document(self, name: str, document: bytes) -> None:
+        """Writes a document of the run; raises `OutputUnwritable` where it cannot."""
+        self._write(self.path / name, document, effect="the run itself has ended")
+
     def _write(self, path: Path, document: bytes, *, effect: str = "nothing was started") -> None:
         try:
             write_atomically(path, document)

@@ -53,6 +53,7 @@ class Start:
         acquired: Per subscription: ownership, or None for competing ones.
         abandoned: The task is given up: what waits for it is only settled.
         asides: Inputs that earlier incarnations put aside.
+        over: The task had ended in the run that this one goes on with.
     """
 
     program: TaskProgram
@@ -63,6 +64,7 @@ class Start:
     acquired: tuple[Acquired | None, ...]
     abandoned: bool = False
     asides: tuple[Aside, ...] = ()
+    over: bool = False
 
 
 class Concluding:

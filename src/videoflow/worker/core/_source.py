@@ -29,6 +29,7 @@ from videoflow.worker.core.actions import (
     PullMarkers,
     SourceEnded,
     Steps,
+    Suspend,
     Terminate,
 )
 
@@ -53,7 +54,7 @@ class SourceCore(Marked):
             self.require_not_abandoned()
             yield from self.republish()
             live = not self._node.traits.resumable
-            if not (live and self.start.committed.flushed):
+            if not self.start.over and not (live and self.start.committed.flushed):
                 yield from self._run(live=live)
             kind = Kind.END
         except RunAborted:
@@ -65,9 +66,11 @@ class SourceCore(Marked):
     def _run(self, *, live: bool) -> Steps:
         if live:
             yield from self._open_epoch()
-        yield from self._produce()
+        stopped = yield from self._produce()
         yield from self.last_markers()
         yield from self._conclude(commit=True)
+        if stopped and (yield Suspend()):
+            return
         last = self._position
         yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
         if live and not self.program.flushing:
@@ -87,7 +90,7 @@ class SourceCore(Marked):
                 failures, first = 0, ""
                 yield from self._item(answer)
             elif isinstance(answer, SourceEnded):
-                return
+                return answer.stopped
             else:
                 failures += 1
                 first = first or answer.error

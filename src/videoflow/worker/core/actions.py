@@ -275,6 +275,14 @@ class FailRun:
 
 
 @dataclass(slots=True)
+class Suspend:
+    """Is this run stopped to be resumed? Then what is received and not settled is kept. Answer: bool.
+
+    Asked once, when the input is drained or the source was stopped: after a yes nothing is flushed.
+    """
+
+
+@dataclass(slots=True)
 class Terminate:
     """Stamp the end of this replica on every output channel. Answer: None."""
 
@@ -302,6 +310,7 @@ Action = (
     | Attempts
     | RecordStarted
     | FailRun
+    | Suspend
     | Terminate
 )
 
