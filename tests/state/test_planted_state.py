@@ -43,9 +43,9 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "assert ",
     ),
     "a suspended task says its last words": (
-        Change("worker/core/_core.py", "if not (aborted or self._suspended):", "if not aborted:"),
+        Change("worker/core/_core.py", "if not (aborted or self.suspended):", "if not aborted:"),
         RESUME + "test_two_stops_and_what_goes_on_are_one_run",
-        "last words were said",
+        "written(out) == files",
     ),
     "another flow is taken for the same": (
         Change("engines/_suspended.py", "        self._require_same(request.spec)\n", ""),

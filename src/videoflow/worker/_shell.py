@@ -25,7 +25,7 @@ from videoflow.worker._reading import Reading
 from videoflow.worker._records import dead_letter
 from videoflow.worker._suspending import is_kept
 from videoflow.worker._writing import Writing
-from videoflow.worker.core import ReaderCore, SourceCore, Start, first_failure, make_core
+from videoflow.worker.core import Core, Start, first_failure, make_core
 from videoflow.worker.core import actions as a
 
 
@@ -105,7 +105,7 @@ class Shell:
 
     # Starting and ending ----------------------------------------------------------------------
 
-    def start(self) -> ReaderCore | SourceCore:
+    def start(self) -> Core:
         """Takes the task over from an earlier incarnation, opens its nodes, and returns its core."""
         job = self._job
         self._reporter.figures(self._nodes.figures)
@@ -140,7 +140,7 @@ class Shell:
         record = first_failure(node, a.Element("", Origin(node, 0, 0)), failure, 1, 1)
         self._fail_run(a.FailRun(msgspec.structs.replace(record, message=f"node {node} failed in {method}")))
 
-    def _drive(self, core: ReaderCore | SourceCore) -> Kind:
+    def _drive(self, core: Core) -> Kind:
         steps = core.run()
         answer: Any = None
         while True:

@@ -2,22 +2,28 @@
 
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core import actions as actions
-from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._concluding import Over, Start
 from videoflow.worker.core._core import ReaderCore
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
 from videoflow.worker.core._walk import blamed, first_failure
 from videoflow.worker.core.actions import Action, Answer, WorkerFatal
 
+Core = ReaderCore | SourceCore | Over
+"""Whatever runs a task: its `run` is a generator of actions."""
 
-def make_core(start: Start) -> ReaderCore | SourceCore:
+
+def make_core(start: Start) -> Core:
     """Returns the core for a task: a source's, or a reader's."""
+    if start.over:
+        return Over(start)
     return SourceCore(start) if start.program.task.mode is InputMode.SOURCE else ReaderCore(start)
 
 
 __all__ = [
     "Action",
     "Answer",
+    "Core",
     "NodeProgram",
     "ReaderCore",
     "SourceCore",

@@ -1,11 +1,13 @@
 """Sinks that keep their inputs until a checkpoint makes them durable; part of the core that reads."""
 
+from collections.abc import Sequence
+
 from videoflow.backends.messaging import DeliveryToken, Settlement
 from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._pending import HeldInput, Holding, Pending
 from videoflow.worker.core._walk import Outcome, blamed
-from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Steps
+from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Progress, Steps, Suspend
 
 
 class Checkpointing(Marked):
@@ -19,6 +21,7 @@ class Checkpointing(Marked):
         super().__init__(start)
         self.holding = Holding() if start.program.checkpointing else None
         self._finished_checkpoint = False
+        self.suspended: bool | None = None
 
     def hold(
         self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]], cursor: bytes
@@ -32,6 +35,18 @@ class Checkpointing(Marked):
             yield from self._checkpoint(final=False)
         elif holding.unsettled == 0:
             yield from self._settle_durable(holding.durable(0))
+
+    def suspends(self, progress: Sequence[Progress], *, ordering: bool) -> Steps:
+        """Asks once, when all is read, whether the run is to be resumed; returns whether it is.
+
+        Args:
+            progress: How far each subscription has come; what is held is settled by a checkpoint alone.
+            ordering: Something waits for its turn.
+        """
+        read = all(p.finished if self.holding is None else p.drained for p in progress)
+        if self.suspended is None and read and not (ordering or any(p.aborted for p in progress)):
+            self.suspended = bool((yield Suspend()))
+        return self.suspended
 
     def last_checkpoint(self) -> Steps:
         """Lets the sink make durable what it holds, once nothing more comes."""

@@ -11,6 +11,7 @@ from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import (
     Acquired,
     ChannelId,
+    Kind,
 )
 from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, SettleUnknown
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed
@@ -32,6 +33,7 @@ from videoflow.worker.core.actions import (
     Republish,
     Settle,
     Steps,
+    Terminate,
     WorkerFatal,
 )
 
@@ -164,6 +166,15 @@ class Concluding:
                 yield PutAside(node.name, element, answer, attempts)
                 return None
             yield pause_after(attempts)
+
+
+class Over(Concluding):
+    """The core of a task that had ended in the run that this one goes on with: it only says so again."""
+
+    def run(self) -> Steps:
+        """Yields the terminator; returns its kind."""
+        yield Terminate(Kind.END)
+        return Kind.END
 
 
 def flush_origin(node: str, partition: int) -> Origin:

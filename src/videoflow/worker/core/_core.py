@@ -43,7 +43,6 @@ from videoflow.worker.core.actions import (
     PutAside,
     Recall,
     Steps,
-    Suspend,
     Terminate,
 )
 
@@ -71,20 +70,16 @@ class ReaderCore(Checkpointing):
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
-        self._suspended: bool | None = None
 
     def run(self) -> Steps:
         """Yields actions until the task has ended; returns the kind of its terminator."""
-        if self.start.over:
-            yield Terminate(Kind.END)
-            return Kind.END
         try:
             self.require_not_abandoned()
             self._restore()
             yield from self.republish()
             yield from self._read()
             aborted = any(progress.aborted for progress in self._progress)
-            if not (aborted or self._suspended):
+            if not (aborted or self.suspended):
                 yield from self.flush(self._order.reached())
             kind = Kind.ABORT if aborted else Kind.END
         except RunAborted:
@@ -186,7 +181,7 @@ class ReaderCore(Checkpointing):
 
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
-        if (yield from self._suspends()):
+        if (yield from self.suspends(self._progress, ordering=self._order.holding)):
             return True
         if all(p.finished for p in self._progress) and not self._order.holding:
             yield from self.last_checkpoint()
@@ -204,15 +199,6 @@ class ReaderCore(Checkpointing):
             elif not aborted:
                 yield from self._refuse_hole()
         return False
-
-    def _suspends(self) -> Steps:
-        """Asks once, when there is nothing left to read, whether the run is to be resumed."""
-        held = self.holding is not None  # and then it is never finished before its last checkpoint
-        read = all(p.drained if held else p.finished for p in self._progress)
-        if self._suspended is None and read and not self._order.holding:
-            aborted = any(p.aborted for p in self._progress)
-            self._suspended = not aborted and bool((yield Suspend()))
-        return self._suspended
 
     def _refuse_hole(self) -> Steps:
         """Fails the run: everything has come, and yet what is held waits for something."""

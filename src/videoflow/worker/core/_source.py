@@ -54,7 +54,7 @@ class SourceCore(Marked):
             self.require_not_abandoned()
             yield from self.republish()
             live = not self._node.traits.resumable
-            if not self.start.over and not (live and self.start.committed.flushed):
+            if not (live and self.start.committed.flushed):
                 yield from self._run(live=live)
             kind = Kind.END
         except RunAborted:
