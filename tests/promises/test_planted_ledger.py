@@ -33,7 +33,7 @@ def gives_twice(node: str) -> Change:
         "            reader.append(entry)\n",
         "            reader.append(entry)\n"
         f'            if (self.spec.channel.node, origin.ordinal) == ("{node}", 7):\n'
-        "                again = Entry(envelope, (envelope.writer.slot, slot.next), now, self._appended)\n"
+        "                again = Entry(envelope, (envelope.writer.slot, slot.next), now, self._appended, place)\n"
         "                slot.next += 1\n"
         "                self._appended += 1\n"
         "                reader.append(again)\n",
@@ -44,9 +44,9 @@ def silent(number: int) -> Change:
     """A task works on an item and settles it, and publishes nothing."""
     return Change(
         CORE,
-        "        pending.publications += outcome.publications\n        pending.inner",
-        f"        if group.origin.ordinal != {number}:\n"
         "            pending.publications += outcome.publications\n        pending.inner",
+        f"            if group.origin.ordinal != {number}:\n"
+        "                pending.publications += outcome.publications\n        pending.inner",
     )
 
 
@@ -62,17 +62,16 @@ FORGETFUL_SOURCE = Change(
 )
 WORKS_TWICE = Change(
     CORE,
-    "            outcome = yield from self.walk.input(element, suspect=suspect)\n",
-    "            outcome = yield from self.walk.input(element, suspect=suspect)\n"
-    "            if element.origin.ordinal == 7:\n"
-    "                yield from self.walk.input(element, suspect=suspect)\n",
+    "                outcome = yield from self.walk.input(element, suspect=suspect)\n",
+    "                outcome = yield from self.walk.input(element, suspect=suspect)\n"
+    "                if element.origin.ordinal == 7:\n"
+    "                    yield from self.walk.input(element, suspect=suspect)\n",
 )
 COUNTED_AS_ANOTHER = Change(
     SUBSCRIPTION,
-    "            self.settled.close(envelope.origin, envelope.path, fate)\n        self._room",
-    "            shifted = envelope.origin.ordinal + (envelope.origin.ordinal == 7)\n"
-    "            self.settled.close(envelope.origin._replace(ordinal=shifted), envelope.path, fate)\n"
-    "        self._room",
+    "        coverage.close(envelope.origin, envelope.path, fate)\n",
+    "        shifted = envelope.origin.ordinal + (envelope.origin.ordinal == 7)\n"
+    "        coverage.close(envelope.origin._replace(ordinal=shifted), envelope.path, fate)\n",
 )
 UNANNOUNCED = Change(
     CHANNEL,
