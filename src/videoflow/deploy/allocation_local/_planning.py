@@ -256,8 +256,8 @@ def _wrapped(requests: Sequence[WorkloadRequest], snapshot: LocalSnapshot) -> Pl
         chosen = sorted(fitting, key=lambda device: load[device_key(device)])[: request.device_count]
         if len(chosen) < request.device_count:
             refused.append(
-                f"{request.workload_id}: it needs {request.device_count} devices that nobody has alone, of at "
-                f"least {request.minimum_usable_memory_bytes or 0} bytes, and {len(fitting)} would do"
+                f"{request.workload_id}: it needs {request.device_count} devices that nobody has alone, of "
+                f"at least {request.minimum_usable_memory_bytes or 0} bytes, and {len(fitting)} would do"
             )
         for device in chosen:
             load[device_key(device)] += 1
