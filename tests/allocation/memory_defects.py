@@ -136,6 +136,11 @@ DEFECTS: dict[str, Defect] = {
             'sharing = next(iter(snapshot.sharing.values()), "unknown")',
         ),
     ),
+    "nobody is told why a host was left out": defect(
+        "ALLOC-8",
+        "8_capacity_is_that_of_the_hosts_that_were_classified",
+        (PLANNING, "if found is not None and not found.assignments and problem.demands:", "if not problem:"),
+    ),
     "sharers by MPS have devices of their own": defect(
         "ALLOC-9",
         "9_only_physical_evidence_gives_whole_devices",

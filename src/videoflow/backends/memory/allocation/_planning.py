@@ -6,7 +6,7 @@ a slice begins.
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from videoflow.backends.allocation import (
     Completeness,
@@ -79,9 +79,8 @@ def plan_for(
         headroom_bytes=HEADROOM_BYTES,
     )
     answer = solve(problem, relax=False)
-    excluded = tuple(f"{host.name}: {host.excluded}" for host in problem.hosts if host.excluded)
     if answer.refusals:
-        return Infeasible((*explain(problem, answer).text().splitlines(), *excluded))
+        return Infeasible(tuple(explain(problem, answer).text().splitlines()))
     assignments = {request.workload_id: _devices(request, answer, seen) for request in requests}
     geometry = _geometry(answer, seen)
     name = hashlib.sha256(repr((snapshot.generation, assignments, geometry)).encode()).hexdigest()[:20]
@@ -90,7 +89,10 @@ def plan_for(
         geometry=geometry,
         snapshot_generation=snapshot.generation,
         plan_id=f"plan-{name}",
-        notes=(*excluded, *(note for request in requests for note in _defaults(request))),
+        notes=(
+            *_excluded(problem, answer),
+            *(note for request in requests for note in _defaults(request)),
+        ),
         terms={request.workload_id: _terms(request) for request in requests},
     )
 
@@ -122,6 +124,21 @@ def _refusals(
                     " and no limit is enforced"
                 )
     return reasons
+
+
+def _excluded(problem: Problem, answer: Answer) -> list[str]:
+    """Returns why each host that serves nothing could not: what it fails for the first demand."""
+    serving = {placed.host for placed in answer.assignments.values()}
+    notes = []
+    for host in problem.hosts:
+        alone = replace(problem, hosts=(host,))
+        found = None if host.name in serving else solve(alone, relax=False)
+        if found is not None and not found.assignments and problem.demands:
+            verdict = explain(alone, found).rows[0].verdicts[0]
+            notes.append(
+                f"{host.name}: {verdict.test}: needs {verdict.needed}, free {verdict.free} {verdict.unit}"
+            )
+    return notes
 
 
 def _defaults(request: WorkloadRequest) -> list[str]:

@@ -57,6 +57,7 @@ class PlanningSuite(Examiner[AllocationSubject]):
         plan = planned(subject, whole())
         assert {device.node for device in plan.assignments["w/0"]} == {"physical"}
         assert any("silent" in note for note in plan.notes)
+        assert any("shared" in note and "mps" in note for note in plan.notes)
         assert any("theirs" in note and "dra.example" in note for note in plan.notes)
         for asked in ([whole(count=2)], [whole("w/0"), whole("w/1")]):
             reasons = refused(subject, *asked)
