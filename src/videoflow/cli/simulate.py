@@ -6,8 +6,7 @@ import typer
 
 from videoflow.cli._console import results, watched
 from videoflow.cli._flow_file import WORDS, Debug, Help, Target, load, show_help
-from videoflow.graph import Flow
-from videoflow.graph._compile import Compiled
+from videoflow.graph import Compiled, Flow
 from videoflow.simulation import Result, Simulation, StandIn, Table, recorded, shrink, story
 
 _FAILED = 4

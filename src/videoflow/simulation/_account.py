@@ -8,16 +8,14 @@ from typing import Any
 
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import Kind
-from videoflow.engines._account import account_of_edges
-from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines.accounting import RunFacts, account_of_edges, make_report
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._record import Record
 from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._subject import RUN_ID
-from videoflow.worker import NodeFigures
-from videoflow.worker._names import channel_id
+from videoflow.worker import NodeFigures, channel_id
 
 
 @dataclass

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from videoflow import faults
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPool, MemoryRuntimeStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
-from videoflow.engines._ledger import InnerLedger
-from videoflow.engines._local_replica import DEATHS_IN_A_ROW
-from videoflow.engines._provision import channel_specs, subscription_specs
+from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger, channel_specs, subscription_specs
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.planner.plan import InputMode
