@@ -1,4 +1,4 @@
-"""Plans of the reference against brute force over fixtures and the vendor's table, on small random clusters."""
+"""Plans of the reference against brute force over fixtures and the vendor's table, in small random worlds."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -75,15 +75,7 @@ def ways(host: FixtureHost, ask: Ask, used: Used) -> Iterator[Used]:
         for chosen in combinations([uuid for uuid in cards if uuid not in used], count):
             yield {**used, **dict.fromkeys(chosen, ("whole",))}
     elif kind == "share":
-        for uuid, made in cards.items():
-            sharers = (*used.get(uuid, ("share",)), str(gib))
-            room = (
-                BYTES[made]
-                - HEADROOM
-                - sum(float(size) * GIB for size in sharers[1:] if sharers[0] == "share")
-            )
-            if sharers[0] == "share" and room >= 0:
-                yield {**used, uuid: sharers}
+        yield from shares(cards, gib, used)
     elif not count:
         yield used
     elif host.managed:
@@ -92,6 +84,15 @@ def ways(host: FixtureHost, ask: Ask, used: Used) -> Iterator[Used]:
             for profile, size in usable(PRODUCTS[made]).items():
                 if before[0] == "cut" and size >= gib and cuttable(made, [*before[1:], profile]):
                     yield from ways(host, (kind, count - 1, gib), {**used, uuid: (*before, profile)})
+
+
+def shares(cards: dict[str, str], gib: float, used: Used) -> Iterator[Used]:
+    for uuid, made in cards.items():
+        before = used.get(uuid, ("share",))
+        if before[0] == "share":
+            peaks = sum(float(size) for size in before[1:]) + gib
+            if peaks * GIB + HEADROOM <= BYTES[made]:
+                yield {**used, uuid: (*before, str(gib))}
 
 
 @pytest.mark.parametrize("part", range(4))

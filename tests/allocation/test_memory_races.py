@@ -15,8 +15,6 @@ HISTORIES = {2: 12, 8: 3, 32: 1}
 # Defects that an interleaving shows: how many claimants, and within how many histories.
 LOSERS = {
     "ownership is written over what somebody wrote meanwhile": (8, 3),
-    "the loser removes every hold": (8, 3),
-    "originals are not kept": (8, 2),
     "ownership comes before its record": (2, 2),
     "the record goes before the devices": (2, 2),
 }
