@@ -13,8 +13,8 @@ from videoflow.backends.runtime._records import (
     DeadLetter,
     Desired,
     FirstFailure,
+    Head,
     OutboxEntry,
-    SourcePosition,
     TaskCommit,
 )
 from videoflow.backends.runtime._store import ABSENT, Change, RuntimeStore, Stored, StoreOutcome
@@ -22,17 +22,6 @@ from videoflow.errors import ContractBroken, StaleAuthority, UnobservableState
 
 T = TypeVar("T")
 _RETRIES = 100
-
-
-class _Head(msgspec.Struct, frozen=True, array_like=True):
-    """The part of a task's record that every commit rewrites."""
-
-    epoch: int = 0
-    number: int = 0
-    cursor: bytes | None = None
-    outbox: tuple[OutboxEntry, ...] = ()
-    source: SourcePosition | None = None
-    flushed: bool = False
 
 
 class FlowRuntime:
@@ -52,7 +41,7 @@ class FlowRuntime:
         key = self._task(task, partition)
         for _ in range(_RETRIES):
             stored = self._one(key, deadline)
-            head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+            head = msgspec.msgpack.decode(stored.value, type=Head) if stored else Head()
             new = msgspec.structs.replace(head, epoch=head.epoch + 1)
             change = Change(key, msgspec.msgpack.encode(new), stored.version if stored else ABSENT)
             if self.store.commit([change], deadline=deadline) is StoreOutcome.COMMITTED:
@@ -63,7 +52,7 @@ class FlowRuntime:
         """Returns what a task committed last."""
         key = self._task(task, partition)
         stored = self._one(key, deadline)
-        head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+        head = msgspec.msgpack.decode(stored.value, type=Head) if stored else Head()
         prefix = f"{key}/state/"
         state = {
             name[len(prefix) :]: item.value
@@ -91,14 +80,14 @@ class FlowRuntime:
         """
         key = self._task(task, partition)
         stored = self._one(key, deadline)
-        head = msgspec.msgpack.decode(stored.value, type=_Head) if stored else _Head()
+        head = msgspec.msgpack.decode(stored.value, type=Head) if stored else Head()
         if head.epoch != epoch:
             return CommitOutcome.STALE
         if head.number >= number:
             return CommitOutcome.COMMITTED
         if number > head.number + 1:
             raise ContractBroken(f"task {task} commits number {number} after {head.number}")
-        new = _Head(
+        new = Head(
             epoch,
             number,
             head.cursor if changes.cursor is None else changes.cursor,
@@ -251,7 +240,7 @@ class FlowRuntime:
             for key, stored in _value(earlier.store.scan(prefix, deadline=deadline), prefix).items():
                 value, rest = stored.value, key[len(prefix) :]
                 if family == "task/" and rest.count("/") == 1:
-                    head = msgspec.msgpack.decode(value, type=_Head)
+                    head = msgspec.msgpack.decode(value, type=Head)
                     value = msgspec.msgpack.encode(msgspec.structs.replace(head, outbox=()))
                 changes.append(Change(f"{self._root}/{family}{rest}", value))
         self._must(self.store.commit(changes, deadline=deadline), "what the earlier run had committed")

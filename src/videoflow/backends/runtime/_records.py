@@ -76,6 +76,17 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True):
     flushed: bool = False
 
 
+class Head(msgspec.Struct, frozen=True, array_like=True):
+    """The part of a task's record that every commit rewrites."""
+
+    epoch: int = 0
+    number: int = 0
+    cursor: bytes | None = None
+    outbox: tuple[OutboxEntry, ...] = ()
+    source: SourcePosition | None = None
+    flushed: bool = False
+
+
 class FirstFailure(msgspec.Struct, frozen=True, kw_only=True):
     """Why a run is aborting; one record that everyone names.
 
