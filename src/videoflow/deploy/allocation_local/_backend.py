@@ -40,6 +40,7 @@ from videoflow.deploy.allocation_local._bindings import (
     unobserved_bindings,
 )
 from videoflow.deploy.allocation_local._claims import (
+    busy_devices,
     failed,
     observation,
     shares_of,
@@ -60,7 +61,7 @@ from videoflow.deploy.allocation_local._planning import LocalPlan, plan_requests
 from videoflow.deploy.allocation_local._settings import LocalSettings, Policy
 from videoflow.errors import ContractBroken, UnknownName
 from videoflow.ids import hash_id
-from videoflow.processes import ProcessIdentity, is_within
+from videoflow.processes import ProcessIdentity
 
 _ATTEMPTS = 5
 
@@ -250,7 +251,7 @@ class LocalAllocation(AcceleratorAllocationBackend):
                 return ReleaseObservation(
                     claim_id, ReleaseStatus.PENDING_RECOVERY, devices, "its workloads are kept"
                 )
-            busy = self._busy(claim)
+            busy = busy_devices(self._look(), claim)
             if isinstance(busy, Unknown):
                 reason = f"whether its devices are idle: {busy.reason}, {busy.detail}"
                 return ReleaseObservation(claim_id, ReleaseStatus.PENDING_RECOVERY, devices, reason)
@@ -370,25 +371,6 @@ class LocalAllocation(AcceleratorAllocationBackend):
         if used + share.peak_bytes + self.settings.headroom_bytes > total:
             return f"{key}: {total - used} bytes are free now, and {workload} may use {share.peak_bytes}"
         return ""
-
-    def _busy(self, claim: Claim) -> Observation[tuple[str, ...]]:
-        """Returns the devices that are used by what the holder started; its own use is no workload's."""
-        seen = self._look()
-        if isinstance(seen, Unknown):
-            return seen
-        there = {device_key(device.identity): device for device in seen.value.devices}
-        busy = []
-        for device in (d for assigned in claim.assignments.values() for d in assigned):
-            reading = there.get(device_key(device))
-            users = () if reading is None else reading.users
-            if users is None:
-                return unknown(
-                    UnknownReason.UNSUPPORTED, seen.observed_at, f"{device_key(device)} does not say"
-                )
-            holder = claim.holder.pid
-            if any(user.pid != holder and is_within(user.pid, holder) for user in users):
-                busy.append(device_key(device))
-        return known(tuple(dict.fromkeys(busy)), seen.observed_at)
 
     def _observed(self, book: Book, claim_id: str) -> ClaimObservation | None:
         if claim_id in book.dead:

@@ -1,5 +1,6 @@
 """Claims as values: what they hold of each device, and how they are observed."""
 
+from videoflow.adapters.nvml import HostReading
 from videoflow.backends.allocation import (
     ClaimObservation,
     ClaimStatus,
@@ -8,9 +9,11 @@ from videoflow.backends.allocation import (
     WorkloadRequest,
     device_key,
 )
+from videoflow.backends.outcomes import Observation, Unknown, UnknownReason, known, unknown
 from videoflow.deploy.allocation_local._bindings import granted
 from videoflow.deploy.allocation_local._ledger import Claim, Share
 from videoflow.deploy.allocation_local._settings import Policy
+from videoflow.processes import is_within
 
 
 def shares_of(claim: Claim) -> dict[str, list[Share]]:
@@ -76,3 +79,20 @@ def failed(claim: Claim, evidence: str, why: str) -> ClaimObservation:
         grant=None,
         evidence=(evidence, why),
     )
+
+
+def busy_devices(seen: Observation[HostReading], claim: Claim) -> Observation[tuple[str, ...]]:
+    """Returns the devices that are used by what the holder started; its own use is no workload's."""
+    if isinstance(seen, Unknown):
+        return seen
+    there = {device_key(device.identity): device for device in seen.value.devices}
+    busy = []
+    for device in (d for assigned in claim.assignments.values() for d in assigned):
+        reading = there.get(device_key(device))
+        users = () if reading is None else reading.users
+        if users is None:
+            return unknown(UnknownReason.UNSUPPORTED, seen.observed_at, f"{device_key(device)} does not say")
+        holder = claim.holder.pid
+        if any(user.pid != holder and is_within(user.pid, holder) for user in users):
+            busy.append(device_key(device))
+    return known(tuple(dict.fromkeys(busy)), seen.observed_at)
