@@ -12,16 +12,20 @@ from videoflow.cli._letters import find_letter, letters_of, members_of
 from videoflow.cli._members import describe, save_frames
 from videoflow.cli._table import Table
 from videoflow.cli._where import RunDir
-from videoflow.engines.run_folder import RunFolder, find_run
+from videoflow.cli.run_local import run_flow
+from videoflow.engines.replay import replay_flow
+from videoflow.engines.run_folder import RunFolder, find_run, runs_folder
 from videoflow.graph.report import DeadLetterReport
+from videoflow.graph.running import RunOptions
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the two commands."""
+    """Adds the three commands."""
     group = typer.Typer(help="Look at the inputs that a run put aside.")
     group.callback(invoke_without_command=True)(show_group)
     group.command("list")(list_letters)
     group.command("show")(show_letter)
+    group.command("replay")(replay_letters)
     app.add_typer(group, name="dead-letters")
 
 
@@ -82,6 +86,25 @@ def show_letter(
     if save is not None:
         for path in save_frames(members, found.label, save):
             watched().print(f"saved {path}")
+
+
+def replay_letters(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Run id, part of one, or `last`.")],
+    letters: Annotated[
+        list[str] | None, typer.Argument(metavar="LETTER", help="Such as 318-7f3a; all, where none is named.")
+    ] = None,
+    run_dir: RunDir = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write relative paths of the nodes in this folder.", show_default=False
+        ),
+    ] = None,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="local (processes) or threads.")] = "local",
+) -> int:
+    """Run the node that failed, and what is below it, on the inputs that it put aside."""
+    flow = replay_flow(run, letters or (), runs_folder=run_dir, into=into)
+    return run_flow(flow, engine, RunOptions(runs_folder=runs_folder(run_dir)))
 
 
 def _print(folder: RunFolder, letter: DeadLetter) -> None:

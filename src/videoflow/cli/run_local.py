@@ -134,6 +134,12 @@ def _refuse_elsewhere(engine: str, platform: str) -> None:
         )
 
 
+def run_flow(flow: Flow, engine: str, options: RunOptions) -> int:
+    """Runs a flow as `run-local` does without options of its own; returns the exit status."""
+    _refuse_elsewhere(engine, sys.platform)
+    return _run(flow, engine, options, _Shown(quiet=False, json=False, report=None, debug=False))
+
+
 def _run(flow: Flow, engine: str, options: RunOptions, shown: _Shown) -> int:
     """Starts the flow, follows it to its end, and shows the account; returns the exit status."""
     console = watched()
