@@ -10,6 +10,7 @@ from typing import Any
 from videoflow import faults
 from videoflow.backends.messaging import Acquired, Delivery, SubscriptionId, SubscriptionKind
 from videoflow.backends.outcomes import Known
+from videoflow.backends.runtime import Desired
 from videoflow.errors import UnobservableState
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import TaskFigures
@@ -166,7 +167,7 @@ class Reading:
             return a.Progress()
         status = observed.value
         sealed = status.drained
-        if status.aborted and not sealed:
+        if not sealed and (status.aborted or self._control.desired is Desired.ABORT):
             channel = self._messaging.observe_channel(subscription.channel, deadline=deadline)
             sealed = isinstance(channel, Known) and channel.value.sealed
         return a.Progress(status.drained, status.finished, status.aborted, sealed)
