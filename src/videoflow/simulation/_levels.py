@@ -66,6 +66,8 @@ def _levels(
         made[node.name] = _made(node, level, shared=len(sources[node.name]) > 1 and not own_state)
         if node.name in renumbered:
             made[node.name] = Level.VALUES
+        elif lossy:
+            made[node.name] = min(made[node.name], Level.SUBSET)
     return levels, made
 
 

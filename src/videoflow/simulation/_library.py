@@ -86,11 +86,12 @@ class Live(Source):
 
     resumable = False
     feed: Mapping[str, int] = {}
+    key = ""
 
     def produce(self, resume: int | None) -> Iterator[Item]:
         """Yields the items that have not been made yet."""
         feed: Any = self.feed
-        key = str(self.salt)
+        key = self.key
         while feed.get(key, 0) < self.items:
             number = feed[key] = feed.get(key, 0) + 1
             yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
@@ -224,12 +225,13 @@ class Moody(Troubled):
     """Answers differently when it runs again, and says so."""
 
     feed: Mapping[str, int] = {}
+    key = ""
 
     def process(self, *values: Value, ctx: Context) -> Value:
         """Returns a value that no second call returns."""
         self.meet(ctx)
         feed: Any = self.feed
-        turn = feed[f"moody{self.salt}"] = feed.get(f"moody{self.salt}", 0) + 1
+        turn = feed[self.key] = feed.get(self.key, 0) + 1
         return mixed(turn, *map(number_of, values))
 
 

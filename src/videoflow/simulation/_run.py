@@ -150,7 +150,7 @@ class SimulatedRun:
         if isinstance(instance, Saver):
             instance.disk = self.record.disk(name)
         elif isinstance(instance, Live | Moody):
-            instance.feed = self.record.feeds
+            instance.feed, instance.key = self.record.feeds, name
         if isinstance(instance, Troubled):
             instance.peaceful = self.peaceful
 
