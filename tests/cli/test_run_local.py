@@ -216,7 +216,6 @@ def test_every_parameter_of_the_factory_is_an_option(
         (("--name", "a", "stray"), "'stray' belongs to no option", ""),
         (("--name", "a", "--memory-bytes", "much"), "'much' is not a size", "2 GiB"),
         (("--name", "a", "--engine", "lokal"), "there is no engine named 'lokal'", "did you mean 'local'?"),
-        (("--name", "a", "--resume"), "--resume is not built yet", ""),
         (("--name", "a", "--messaging", "nats"), "--messaging is not built yet", ""),
     ],
 )
@@ -286,7 +285,7 @@ def test_help_shows_the_options_of_the_flow(capfd: Capture) -> None:
     assert rows["--labels,"] == "--labels, --no-labels [default: yes]"
     assert rows["--kind"] == "--kind a|b [default: a]"
     assert "--memory-bytes" in rows
-    assert "--resume" not in rows
+    assert "--resume" in rows
     assert "Name a flow file" in command(capfd, "run-local", "--help").out
 
 
