@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from tests.kubernetes.naming import NamedBackend, Names, Seat
@@ -10,13 +11,8 @@ from tests.kubernetes.world import TABLE, StoppedApi, World, managed_labels, rul
 from videoflow.backends.allocation import ClaimObservation
 from videoflow.backends.outcomes import Observation, UnknownReason
 from videoflow.clock import ManualClock
-from videoflow.deploy.allocation_kubernetes import (
-    KIND,
-    OWNER,
-    KubernetesAllocation,
-    KubernetesSettings,
-    Strategy,
-)
+from videoflow.deploy import allocation_kubernetes
+from videoflow.deploy.allocation_kubernetes import KIND, OWNER
 from videoflow.testing.examiners.allocation import (
     Ability,
     AllocationSubject,
@@ -35,6 +31,7 @@ ENDINGS = {
     UnknownReason.MALFORMED: Ending.TRUNCATED,
 }
 SHARING = {"time-sliced": "time-slicing", "mps": "mps"}
+STRATEGIES = ("whole-devices", "static-mig", "managed-mig")
 FOREIGN = "dra.example"
 
 
@@ -44,9 +41,9 @@ class KubernetesSubject(AllocationSubject):
         Ability.CLAIM_MANIFESTS: "it binds by extended resources",
         Ability.KEEPS_OUT: "only geometry is tainted: a whole device goes to whoever is scheduled first",
     }
-    make_backend: Callable[..., KubernetesAllocation] = KubernetesAllocation
 
-    def __init__(self) -> None:
+    def __init__(self, product: ModuleType = allocation_kubernetes) -> None:
+        self.product = product
         self.world = World([])
         self.names = Names([])
         self.processes: dict[str, NamedBackend] = {}
@@ -78,12 +75,12 @@ class KubernetesSubject(AllocationSubject):
         if process not in self.processes:
             self.births += 1
             name = f"{process}~{self.births}"
-            settings = KubernetesSettings(
+            settings = self.product.KubernetesSettings(
                 process=name,
-                strategies=frozenset({Strategy.WHOLE, Strategy.STATIC_MIG, Strategy.MANAGED_MIG}),
+                strategies=frozenset(map(self.product.Strategy, STRATEGIES)),
                 dra_drivers=("gpu.nvidia.com", FOREIGN),
             )
-            inner = type(self).make_backend(
+            inner = self.product.KubernetesAllocation(
                 StoppedApi(self.world, name),
                 settings,
                 environment=self.environment(),

@@ -1,10 +1,12 @@
 """A cluster with GPUs, its controllers, and API clients whose calls can be stopped, lost or killed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tests.allocation.mig_table import VendorTable
-from videoflow.adapters.kubernetes import Refusal, Refused, ResourceKind, read_yaml
+from videoflow.adapters.kubernetes import Refusal, Refused, ResourceKind
+from videoflow.adapters.kubernetes import read_yaml as read_text
 from videoflow.backends.outcomes import UnknownReason
 from videoflow.deploy.allocation_kubernetes import MANAGED
 from videoflow.testing.examiners.allocation import Call, Crashed, Fate, Layout
@@ -27,9 +29,11 @@ mig-configs:
       mig-enabled: false
 """
 
+read_yaml = lru_cache(maxsize=64)(read_text)
 
-def arrangement(product_name: str, profiles: Sequence[str]) -> Layout | None:
-    """Where slices of these profiles can be on a card, by the vendor's table; None: nowhere."""
+
+@lru_cache(maxsize=256)
+def _arrangement(product_name: str, profiles: tuple[str, ...]) -> Layout | None:
     order = sorted(profiles, key=lambda name: (-int(name.partition("g")[0]), name))
     starts = range(8)
 
@@ -44,6 +48,11 @@ def arrangement(product_name: str, profiles: Sequence[str]) -> Layout | None:
 
     found = further((), order)
     return None if found is None else tuple(sorted(found, key=lambda one: one[1]))
+
+
+def arrangement(product: str, profiles: Sequence[str]) -> Layout | None:
+    """Where slices of these profiles can be on a card, by the vendor's table; None: nowhere."""
+    return _arrangement(product, tuple(profiles))
 
 
 class World:

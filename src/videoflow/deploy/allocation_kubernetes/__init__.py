@@ -6,6 +6,13 @@ that are opted in by label, under a stamp and a taint. It refuses hosts that a d
 allocation has, hosts whose labels prove nothing, and to take silence for an answer.
 """
 
+from videoflow.deploy.allocation_kubernetes._access import (
+    Right,
+    is_allowed,
+    missing_rights,
+    rbac_manifests,
+    rights,
+)
 from videoflow.deploy.allocation_kubernetes._backend import KubernetesAllocation
 from videoflow.deploy.allocation_kubernetes._inventory import KubernetesSnapshot
 from videoflow.deploy.allocation_kubernetes._operation import BARRIERS
@@ -35,5 +42,10 @@ __all__ = [
     "KubernetesPlan",
     "KubernetesSettings",
     "KubernetesSnapshot",
+    "Right",
     "Strategy",
+    "is_allowed",
+    "missing_rights",
+    "rbac_manifests",
+    "rights",
 ]

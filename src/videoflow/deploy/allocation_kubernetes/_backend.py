@@ -82,11 +82,12 @@ class KubernetesAllocation(AcceleratorAllocationBackend):
         self._environment = dict(environment or {})
         unmanaged = MIG_MANAGER_FACT not in self._environment
         strategies = settings.strategies - ({Strategy.MANAGED_MIG} if unmanaged else set())
-        self._session = Session(api, replace(settings, strategies=strategies), clock or RealClock())
+        self._api, self._clock = api, clock or RealClock()
+        self._settings = replace(settings, strategies=strategies)
 
     def capabilities(self, environment: Mapping[str, str]) -> AllocationCapabilities:
         """Returns what the strategies in use guarantee; gated features only where their facts were probed."""
-        settings = self._session.settings
+        settings = self._settings
         matrix = [(MATRIX_VERSION, "kubernetes-1")]
         if settings.uses(Strategy.MANAGED_MIG) and MIG_MANAGER_FACT in environment:
             matrix.append((str(Feature.DYNAMIC_MIG), environment[MIG_MANAGER_FACT]))
@@ -175,7 +176,7 @@ class KubernetesAllocation(AcceleratorAllocationBackend):
 
     def claims(self, scope: str) -> Observation[tuple[ClaimObservation, ...]]:
         """Lists every claim of the records that has something on the host, or all of them."""
-        namespace = self._session.settings.namespace
+        namespace = self._settings.namespace
         try:
             holders = self._session.listed(CONFIG_MAPS, namespace, f"{KIND}=claim")
             journals = [Journal.read(self._session, holder) for holder in holders]
@@ -242,6 +243,10 @@ class KubernetesAllocation(AcceleratorAllocationBackend):
 
     # Inside -----------------------------------------------------------------------------------
 
+    @property
+    def _session(self) -> Session:
+        return Session(self._api, self._settings, self._clock)
+
     def _of_nobody(self, claim_id: str) -> ReleaseObservation:
         held = [
             key
@@ -284,7 +289,7 @@ class KubernetesAllocation(AcceleratorAllocationBackend):
             plan=_digest(plan),
             generation=1,
             epoch=1,
-            writer=self._session.settings.process,
+            writer=self._settings.process,
             phase=Phase.OWNING,
             assignments=dict(plan.assignments),
             resources={name: resources_of(devices, hosts) for name, devices in plan.assignments.items()},

@@ -88,9 +88,12 @@ class Geometry:
         def write(node: Object | None) -> Object | Refused | None:
             if node is None or owner_of(node) != self._record.stamp:
                 raise Taken(f"{name} went to somebody else")
-            return (
-                None if labels_of(node).get(MIG_CONFIG) == entry else self._patch(node, _asked(node, entry))
-            )
+            label = labels_of(node).get(MIG_CONFIG)
+            if label == entry:
+                return None
+            if label != self._record.originals[name].entry and not self._is_mine(node, label or ""):
+                raise Taken(f"somebody else asked {name} for {label}")
+            return self._patch(node, _asked(node, entry))
 
         self._change(name, write)
         return ""

@@ -7,6 +7,7 @@ has no place for a line.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from videoflow.adapters.kubernetes import read_yaml
@@ -101,6 +102,7 @@ def _rules(cards: Cards) -> list[dict[str, Any]]:
     return rules
 
 
+@lru_cache(maxsize=64)
 def _entries(text: str) -> Mapping[str, Any]:
     document = read_yaml(text)
     found = document.get("mig-configs") if isinstance(document, Mapping) else None

@@ -50,6 +50,7 @@ class Operation:
         self._session = session
         self._journal = journal
         self._geometry = Geometry(session, journal)
+        self._seen: dict[str, tuple[Object, HostView]] = {}
 
     def own(self) -> None:
         """Takes every device, host by host; raises Taken."""
@@ -66,8 +67,9 @@ class Operation:
         for name in record.hosts():
             node = self._session.node(name)
             host = None if node is None else view(node, self._session.settings, drivers, config)
-            if host is None or host.excluded:
+            if node is None or host is None or host.excluded:
                 raise Aborted(f"{name} cannot be used: {'it is gone' if host is None else host.excluded}")
+            self._seen[name] = node, host
             self._still_there(record, host)
             _, ledger = read_ledger(self._session, name)
             _room(ledger, host, pod_use(pods, name, frozenset(hold.claim for _, hold in ledger.held())))
@@ -157,12 +159,10 @@ class Operation:
             raise Aborted(f"nobody can tell what the cards of {host.name} are cut into")
 
     def _originals(self, record: ClaimRecord) -> Mapping[str, Original]:
-        drivers, config = self._session.drivers(), read_config(self._session)
         found = {}
         for name in record.geometry:
-            node = self._session.node(name)
-            host = None if node is None else view(node, self._session.settings, drivers, config)
-            if node is None or host is None or host.pooled or len(host.cards) != len(record.geometry[name]):
+            node, host = self._seen[name]
+            if host.pooled or len(host.cards) != len(record.geometry[name]):
                 raise Aborted(f"nobody can tell what the cards of {name} are cut into")
             found[name] = self._geometry.original(node, host.cards)
         return found

@@ -20,7 +20,7 @@ from videoflow.backends.allocation import (
     allocation_rejections,
     device_key,
 )
-from videoflow.backends.capabilities import AllocationCapabilities
+from videoflow.backends.capabilities import AllocationCapabilities, Enforcement
 from videoflow.deploy.allocation_kubernetes._hosts import HostView
 from videoflow.deploy.allocation_kubernetes._inventory import KubernetesSnapshot
 from videoflow.deploy.allocation_kubernetes._mig_config import Cards
@@ -65,7 +65,7 @@ def plan_for(
     """Returns devices for all requests, or why there are none."""
     if not isinstance(snapshot, KubernetesSnapshot):
         return Infeasible(("the snapshot is not of a cluster",))
-    reasons = [*allocation_rejections(requests, capabilities), *_refusals(requests, snapshot)]
+    reasons = [*allocation_rejections(requests, capabilities), *_refusals(requests, snapshot, capabilities)]
     if reasons:
         return Infeasible((*reasons, *snapshot.notes))
     problem = Problem(
@@ -127,19 +127,22 @@ def layouts_in(entries: Sequence[str]) -> dict[int, tuple[tuple[str, int], ...]]
 # Before anything is planned -----------------------------------------------------------------------
 
 
-def _refusals(requests: Sequence[WorkloadRequest], snapshot: KubernetesSnapshot) -> Iterator[str]:
+def _refusals(
+    requests: Sequence[WorkloadRequest], snapshot: KubernetesSnapshot, capabilities: AllocationCapabilities
+) -> Iterator[str]:
+    capped = capabilities.memory_enforcement is Enforcement.RUNTIME_CAP
     if snapshot.completeness is not Completeness.COMPLETE:
         yield "the inventory is partial, and a partial one admits nothing"
     names = [request.workload_id for request in requests]
     yield from (f"{name} is asked for twice" for name in sorted({n for n in names if names.count(n) > 1}))
     for request in requests:
-        yield from (f"{request.workload_id} {why}" for lacks, why in _lacks(request) if lacks)
+        yield from (f"{request.workload_id} {why}" for lacks, why in _lacks(request, capped) if lacks)
         for rule in request.constraints:
             if rule.hard and (rule.key not in FACTS or rule.operator not in _OPERATORS):
                 yield f"{request.workload_id} needs {rule.key} {rule.operator}: nobody here can check that"
 
 
-def _lacks(request: WorkloadRequest) -> list[tuple[bool, str]]:
+def _lacks(request: WorkloadRequest, capped: bool) -> list[tuple[bool, str]]:
     shares = _KINDS[request.sharing] is Kind.SHARE
     return [
         (request.device_count < 1, f"asks for {request.device_count} devices, which are none"),
@@ -153,8 +156,8 @@ def _lacks(request: WorkloadRequest) -> list[tuple[bool, str]]:
         ),
         (shares and request.device_count > 1, "needs several shares: they may be of one card"),
         (
-            not shares and request.hard_memory_limit_bytes is not None,
-            "needs hard_memory_limit_bytes: nobody stops it below what its device has",
+            request.hard_memory_limit_bytes is not None and not (shares and capped),
+            "needs hard_memory_limit_bytes: only MPS stops a process at a limit of its own",
         ),
         (request.host_cpu is not None, "needs host_cpu: the scheduler judges that, by what its pod asks for"),
         (

@@ -32,12 +32,13 @@ class Unanswered(Exception):
 
 
 class Session:
-    """One process's way to one cluster. Every read raises Unanswered where it fails."""
+    """The way to one cluster, for one operation. Every read raises Unanswered where it fails."""
 
     def __init__(self, api: KubernetesApi, settings: KubernetesSettings, clock: Clock) -> None:
         self.api = api
         self.settings = settings
         self.clock = clock
+        self._config_name = ""
 
     def now(self) -> float:
         """Returns monotonic seconds."""
@@ -88,9 +89,11 @@ class Session:
 
     def mig_config(self) -> Object | None:
         """Returns the config map of the MIG manager that the cluster policy points to, or None."""
-        policy = self.found(CLUSTER_POLICIES, self.settings.cluster_policy)
-        manager = ((policy or {}).get("spec") or {}).get("migManager") or {}
-        name = (manager.get("config") or {}).get("name")
+        if not self._config_name:
+            policy = self.found(CLUSTER_POLICIES, self.settings.cluster_policy)
+            manager = ((policy or {}).get("spec") or {}).get("migManager") or {}
+            self._config_name = (manager.get("config") or {}).get("name") or ""
+        name = self._config_name
         return self.found(CONFIG_MAPS, name, self.settings.mig_namespace) if name else None
 
     def change(

@@ -201,7 +201,7 @@ class FakeCluster:
         with self.store.changed:
             keys = sorted(key for key in self.store.objects if _in(where, key))
             found = [self.store.objects[key] for key in keys]
-            return [copied(value) for value in found if _selected(request, value)]
+            return [value for value in found if _selected(request, value)]
 
     def _listed(self, where: Address, request: Request) -> Response:
         version, start = str(self.store.version), 0

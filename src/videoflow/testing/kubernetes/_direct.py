@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from videoflow.adapters.kubernetes import Change, Listing, Refusal, Refused, ResourceKind
 from videoflow.backends.outcomes import UnknownReason
 from videoflow.testing.kubernetes._api import FakeCluster
+from videoflow.testing.kubernetes._copying import copied
 from videoflow.testing.kubernetes._faults import Request, Response
 from videoflow.testing.kubernetes._kinds import Json, Object
 
@@ -133,4 +134,4 @@ def _told(response: Response) -> Json:
     if response.status >= 400:
         why = _REFUSALS.get(response.status, (Refusal.INVALID, UnknownReason.UNSUPPORTED))
         return Refused(*why, str(response.body["message"]))
-    return response.body
+    return copied(response.body)

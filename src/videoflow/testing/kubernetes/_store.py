@@ -43,7 +43,7 @@ class Event:
 
 @dataclass
 class Store:
-    """All objects, under one lock and one counter of versions.
+    """All objects, under one lock and one counter of versions; what is stored is never changed in place.
 
     Attributes:
         objects: What there is; only read it from outside.
@@ -60,7 +60,7 @@ class Store:
     _uids: int = 0
 
     def get(self, key: Key) -> Object:
-        """Returns a copy of an object.
+        """Returns an object, which is not to be changed.
 
         Raises:
             Refused: 404.
@@ -68,7 +68,7 @@ class Store:
         with self.changed:
             if key not in self.objects:
                 raise Refused(404, "NotFound", f'{key[0]} "{key[2]}" not found')
-            return copied(self.objects[key])
+            return self.objects[key]
 
     def create(self, kind: Kind, namespace: str, body: Object, manager: str) -> Object:
         """Stores a new object.
@@ -157,8 +157,9 @@ class Store:
                 if wanted and wanted != found:
                     raise Refused(409, "Conflict", f"Precondition failed: {name} {wanted} is {found}")
             if old["metadata"].get("finalizers"):
-                old["metadata"].setdefault("deletionTimestamp", "2026-11-30T00:00:00Z")
-                return self._write("MODIFIED", key, old)
+                marked = copied(old)
+                marked["metadata"].setdefault("deletionTimestamp", "2026-11-30T00:00:00Z")
+                return self._write("MODIFIED", key, marked)
             return self._remove(key, old)
 
     def compact(self) -> None:
@@ -169,7 +170,7 @@ class Store:
 
     def _remove(self, key: Key, old: Object) -> Object:
         del self.objects[key]
-        return self._told("DELETED", key, old)
+        return self._told("DELETED", key, copied(old))
 
     def _write(self, type_: str, key: Key, value: Object) -> Object:
         self.objects[key] = value
@@ -178,10 +179,9 @@ class Store:
     def _told(self, type_: str, key: Key, value: Object) -> Object:
         self.version += 1
         value["metadata"]["resourceVersion"] = str(self.version)
-        told = copied(value)
-        self.events.append(Event(self.version, type_, key, told))
+        self.events.append(Event(self.version, type_, key, value))
         self.changed.notify_all()
-        return copied(told)
+        return value
 
 
 def _kept(old: Object, made: Object, part: Part) -> Object:
