@@ -55,9 +55,9 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     ),
     "what is missing passes for a value": (
         Change(
-            "nodes/_replayed.py",
-            "for port, name in self._inputs.items():",
-            "for port, name in {**dict.fromkeys(self.ports, next(iter(letter.members))), **self._inputs}.items():",
+            "nodes/replayed.py",
+            "in self._inputs.items():",
+            "in {**dict.fromkeys(self.ports, next(iter(letter.members))), **self._inputs}.items():",
         ),
         REPLAY + "test_the_node_and_what_is_below_it_run_and_nothing_else",
         "assert ",

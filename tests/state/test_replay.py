@@ -120,7 +120,9 @@ def test_the_node_and_what_is_below_it_run_and_nothing_else(failed: RunFolder, t
     assert (tmp_path / "all.jsonl").read_bytes() == before
 
 
-def test_one_letter_from_the_command_line_into_another_folder(failed: RunFolder, tmp_path: Path) -> None:
+def test_one_letter_from_the_command_line_with_a_folder_for_what_is_relative(
+    failed: RunFolder, tmp_path: Path
+) -> None:
     Mended.now = True
     (tmp_path / "seen.jsonl").unlink()
     label = flow_letters(failed)[1].label

@@ -15,11 +15,11 @@ from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import DeadLetter, FlowRuntime
 from videoflow.clock import RealClock
 from videoflow.engines.run_folder import RunFolder, find_run
-from videoflow.errors import NotYet, UsageError, ValueRefused
+from videoflow.errors import NotYet, OutputUnwritable, UsageError, ValueRefused
 from videoflow.graph import Batch, Flow, Latest, Merged, Node, Port, Resources, instantiate, resolve
 from videoflow.graph.spec import EdgeSpec, FlowSpec, NodeSpec, OptionsSpec, PortRef
 from videoflow.ids import hash_id
-from videoflow.nodes._replayed import Letter, Letters, Parent, is_sink, write_letters
+from videoflow.nodes.replayed import Letter, Letters, Parent, is_sink, write_letters
 from videoflow.wire import decode_value
 
 _CALL_SECONDS = 10.0
@@ -50,7 +50,8 @@ def replay_flow(
     nodes = {node.name: _made(node, into or Path(spec.folder)) for node in below}
     for letter in letters:
         _require_whole(folder, letter)
-    path = folder.path / "replay" / f"{hash_id(*(letter.record_id for letter in letters))}.msgpack"
+    name = f"{hash_id(*(letter.record_id for letter in letters))}.msgpack"
+    path = folder.path.absolute() / "replay" / name
     write_letters(path, [Letter(each.members, each.source, each.event_time) for each in letters])
     _wire(spec, failed, nodes, Letters(str(path), name=_free_name(spec)))
     flow = Flow([node for node in nodes.values() if is_sink(node)], spec.flow_id)
@@ -63,7 +64,21 @@ def replay_flow(
                 effect="nothing was started",
                 remedy="name a folder for what is written, with into= or --into, or move the file away",
             )
+    _make_folder(flow.folder)
     return flow
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputUnwritable(
+            "the folder for what is written cannot be made",
+            cause=error.strerror or str(error),
+            where=str(folder),
+            effect="nothing was started",
+            remedy="name another one",
+        ) from error
 
 
 def _chosen(folder: RunFolder, labels: Sequence[str]) -> list[DeadLetter]:
