@@ -1,5 +1,7 @@
 """Markers in a plan: channels of their own, a subscription for each replica, counted and said."""
 
+from typing import Any
+
 import pytest
 
 from tests.planner.building import MIB, Graph, threads_facts
@@ -21,8 +23,8 @@ def alerts(item_bytes: int = 1000, replicas: int = 2, **options: object) -> Grap
     return graph
 
 
-def planned(graph: Graph, **facts: object) -> Plan:
-    return plan_flow(graph.spec(), threads_facts(**facts))  # type: ignore[arg-type]  # parts of the facts
+def planned(graph: Graph, **facts: Any) -> Plan:
+    return plan_flow(graph.spec(), threads_facts(**facts))
 
 
 def test_markers_have_a_live_channel_and_a_broadcast_to_each_replica_beside_the_inputs() -> None:

@@ -72,7 +72,8 @@ def test_more_than_the_bound_ends_the_run_by_node_key_and_bytes(made: vf.Node) -
     name = made._videoflow_record.options["name"]
     with pytest.raises(vf.FlowError) as caught:
         flow_of(made).run()
-    failure = caught.value.report.failure  # type: ignore[attr-defined]  # any error has one, of any type
+    report: Any = caught.value.report
+    failure = report.failure
     said = f"{failure.message} {failure.cause} {failure.remedy}"
     assert (failure.node, failure.code) == (name, "VF-STATE")
     assert "seen/5" in said if name == "hoards" else "its snapshot" in said

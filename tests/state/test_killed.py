@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import videoflow as vf
 from tests.state.nodes import Counted, Numbers, Smoothed, Upserts
@@ -64,8 +65,8 @@ def test_what_nodes_keep_and_sinks_do_is_the_same_whoever_dies(tmp_path: Path) -
         task: tuple(Fault(barrier, FaultAction.CRASH, hit, record) for barrier, hit in plan)
         for task, plan in PLAN.items()
     }
-    options = {"runs_folder": tmp_path / "runs", "faults": faults, "restart_backoff_seconds": 0.01}
-    report = flow_of(stormy).run("local", **options)  # type: ignore[arg-type]  # a plain dict of options
+    options: Any = {"runs_folder": tmp_path / "runs", "faults": faults, "restart_backoff_seconds": 0.01}
+    report = flow_of(stormy).run("local", **options)
     hits = Path(record).read_text(encoding="ascii").splitlines()
     assert len(hits) == sum(map(len, PLAN.values())), "a fault did not fire"
     assert report.verdict == "complete"
