@@ -282,6 +282,24 @@ def test_slices_of_which_nobody_knows_the_card_are_counted_and_never_cut() -> No
     assert reserved(allocator, "two", WorkloadRequest("f", "r", "whole")).status is ClaimStatus.READY
 
 
+def test_a_seat_stays_taken_when_it_gets_another_name() -> None:
+    """The layout that was applied is removed from the configuration: nobody can tell what is where any more."""
+    gpus = [FakeGpu(["3g.40gb", "3g.40gb"])]
+    host = FakeGpuHost("a", H100, 81559, gpus, mig_strategy="mixed", labels=managed_labels("mine"))
+    world = World([host], {"mine": rules([["3g.40gb", "3g.40gb"]])})
+    allocator = backend(world, Strategy.STATIC_MIG)
+    reserved(allocator, "op", piece("w/0", 39.0))
+    world.cluster.edit(
+        "configmaps",
+        "mig-config",
+        lambda found: found["data"].update({"config.yaml": "mig-configs: {}"}),
+        "gpu-operator",
+    )
+    assert isinstance(plan(allocator, piece("w/1", 39.0), piece("w/2", 39.0)), Infeasible)
+    assert reserved(allocator, "op-2", piece("w/1", 39.0)).status is ClaimStatus.READY
+    assert isinstance(plan(allocator, piece("w/2", 39.0)), Infeasible)
+
+
 def test_an_entry_for_each_card_tells_which_slices_are_where() -> None:
     layouts: Sequence[Sequence[str] | None] = [["3g.40gb", "3g.40gb"], None]
     gpus = [FakeGpu(sorted(found) if found else None) for found in layouts]

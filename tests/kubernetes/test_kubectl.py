@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from videoflow.deploy.allocation_kubernetes import KubernetesSettings, Strategy, rbac_manifests
 from videoflow.testing.kubernetes import FakeApiServer, FakeCluster, Object
 
 BINARY = shutil.which("kubectl")
@@ -85,3 +86,16 @@ def test_its_server_side_apply_meets_the_owner_of_a_field(kubectl: Kubectl, clus
     assert 'conflict with "one": .data.a' in said
     kubectl(*apply, "--field-manager=two", "--force-conflicts", text=manifest(a="2"))
     assert (cluster.find("configmaps", "c", "vf") or {})["data"] == {"a": "2"}
+
+
+def test_it_accepts_every_manifest_that_is_rendered(kubectl: Kubectl, cluster: FakeCluster) -> None:
+    strategies = frozenset({Strategy.WHOLE, Strategy.MANAGED_MIG})
+    manifests = rbac_manifests(KubernetesSettings(process="p", strategies=strategies))
+    listed = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+    apply = ("apply", "--server-side", "--validate=false", "-f", "-")
+    said = kubectl(*apply, text=json.dumps(listed))
+    assert said.count("serverside-applied") == len(manifests)
+    # Again, as an operator does: nothing changes.
+    version = cluster.store.version
+    kubectl(*apply, text=json.dumps(listed))
+    assert cluster.store.version == version

@@ -128,10 +128,16 @@ def _occupancy(
         ledger = ledgers.get(host.name, Ledger(host.name, {}))
         units = {device_key(device): 0 for device in host.devices()}
         claims = frozenset(hold.claim for _, hold in ledger.held())
+        homeless: dict[str, int] = {}
         for key, hold in ledger.held():
-            for other in units:
-                if related(host.name, key, other):
-                    units[other] += max(hold.units, 1)
+            there = [other for other in units if related(host.name, key, other)]
+            for other in there:
+                units[other] += max(hold.units, 1)
+            if not there and hold.resource:
+                # Its seat had another name: what is cut how could be told when it was taken, or now.
+                homeless[hold.resource] = homeless.get(hold.resource, 0) + hold.units
+        for resource, count in homeless.items():
+            _seat(host, units, resource, count)
         for resource, count in pod_use(pods, host.name, claims).items():
             _seat(host, units, resource, count)
         for device in host.devices():

@@ -184,7 +184,7 @@ class FakeCluster:
         force = request.query.get("force") == "true"
         with self.store.changed:
             if key not in self.store.objects:
-                head = {"metadata": wanted.get("metadata", {})}
+                head = {name: wanted[name] for name in ("apiVersion", "kind", "metadata") if name in wanted}
                 made = applied(head, wanted, manager, force)
                 created = self.store.create(where.kind, where.namespace, {**wanted, **made}, manager)
                 return Response(201, created)
