@@ -89,7 +89,7 @@ def outcome_of(run: SimulatedRun) -> Outcome:
         record=run.record,
         report=report,
         state={
-            (task.name, key): value
+            (task.name, f"{slot}/{key}"): value
             for task in plan.tasks
             for slot in range(task.replicas)
             for key, value in runtime.load(task.name, slot, deadline=deadline).state.items()

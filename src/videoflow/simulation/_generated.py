@@ -34,6 +34,9 @@ FEATURES = frozenset(
         "live",
         "unordered",
         "moody",
+        "partitions",
+        "join-replicas",
+        "deep-joins",
     )
 )
 """What a graph may have."""
@@ -42,6 +45,7 @@ _MOST_NODES = 8
 _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
+_ORDERED = 0.15
 
 
 @dataclass
@@ -51,14 +55,14 @@ class _End:
     Attributes:
         port: The port.
         sources: Above it.
-        deep: Below a fan-out.
+        scope: The fan-outs above it.
         flushes: Last words come out of it.
         node: Its node's name.
     """
 
     port: Any
     sources: frozenset[str]
-    deep: bool
+    scope: tuple[str, ...]
     flushes: bool
     node: str
 
@@ -130,7 +134,7 @@ def _source(growing: _Growing) -> None:
     name = growing.name("source")
     node = cls(items, chance.randrange(1000), growing.has("large", 0.3), name=name)
     for port in node.ports:
-        growing.ends.append(_End(node.port(port), frozenset({name}), False, False, name))
+        growing.ends.append(_End(node.port(port), frozenset({name}), (), False, name))
 
 
 def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
@@ -138,15 +142,15 @@ def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
     chance = growing.chance
     number = chance.randrange(len(growing.ends))
     first = growing.ends[number]
-    others = [(n, end) for n, end in enumerate(growing.ends) if n != number and end.deep == first.deep]
-    apart = [(n, end) for n, end in others if not end.sources & first.sources]
-    equal = [(n, end) for n, end in others if end.sources == first.sources and not end.deep]
+    others = [(n, end) for n, end in enumerate(growing.ends) if n != number]
+    apart = [(n, end) for n, end in others if not end.sources & first.sources and end.scope == first.scope]
+    equal = [(n, end) for n, end in others if end.sources == first.sources and _may_meet(growing, first, end)]
     growing.read.add(number)
     if apart and growing.has("merges", 0.5):
         n, other = chance.choice(apart)
         growing.read.add(n)
         return [merge(first.port, other.port)], first.sources | other.sources, [first, other]
-    if equal and not first.deep and growing.has("joins", 0.55):
+    if equal and growing.has("joins", 0.7):
         chosen = chance.sample(equal, min(len(equal), chance.choice((1, 1, 2))))
         growing.read |= {n for n, _ in chosen}
         ends = [first, *(end for _, end in chosen)]
@@ -154,9 +158,16 @@ def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
     return [_live_or_not(growing, first)], first.sources, [first]
 
 
+def _may_meet(growing: _Growing, one: _End, other: _End) -> bool:
+    """Whether two ports of equal sources may meet in a join: fan-outs are the same, or one is deeper."""
+    if "deep-joins" not in growing.features:
+        return not one.scope and not other.scope
+    return one.scope == other.scope or one.scope == other.scope[:-1] or other.scope == one.scope[:-1]
+
+
 def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port, or a live edge from it)
     port: Port = end.port
-    if not end.deep and growing.has("latest", 0.12):
+    if not end.scope and growing.has("latest", 0.12):
         age = growing.chance.choice((None, None, 5.0))
         return port.latest(capacity=growing.chance.choice((1, 1, 2)), max_age_seconds=age)
     return port
@@ -164,13 +175,13 @@ def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port,
 
 def _trouble(growing: _Growing) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for kind, share in (("poison", 0.12), ("killer", 0.08), ("flaky", 0.08), ("fatal", 0.05)):
+    for kind, share in (("poison", 0.18), ("killer", 0.08), ("flaky", 0.12), ("fatal", 0.07)):
         if growing.renumbers and kind != "flaky":
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
         if growing.troubled < 2 and growing.has(kind, share):
             growing.troubled += 1
             found[kind] = sorted(
-                {growing.chance.randrange(4) for _ in range(growing.chance.choice((1, 1, 2)))}
+                {growing.chance.randrange(3) for _ in range(growing.chance.choice((1, 1, 2)))}
             )
     return found
 
@@ -179,19 +190,23 @@ def _step(growing: _Growing) -> None:
     chance = growing.chance
     inputs, sources, above = _inputs(growing)
     joins, live = len(inputs) > 1, any(not isinstance(each, Port) for each in inputs)
-    deep = above[0].deep
+    scope = min((end.scope for end in above), key=len)
     options: dict[str, Any] = {"name": growing.name("step")}
     if joins and (chance.random() < 0.4 or live or any(end.flushes for end in above)):
         options["missing"] = "none" if chance.random() < 0.6 else "skip"
-    cls = _class(growing, joins=joins, deep=deep)
+    cls = _class(growing, joins=joins, deep=bool(scope))
     if cls is library.Moody:
         options["deterministic"] = False
     stateless = cls in (library.Step, library.Same, library.Fork, library.Split)
     if stateless and not joins:
         _spread(growing, options)
+    elif joins and growing.has("join-replicas", 0.2):
+        options["replicas"] = 2
+    elif not joins and not stateless and growing.has("partitions", 0.3):
+        options |= {"replicas": 2, "partition_by": chance.choice(("key", "source"))}
     if growing.has("fused", 0.35):
         _group(growing, options, above, joins=joins or not isinstance(inputs[0], Port))
-    arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.25)}
+    arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.4)}
     if growing.has("skips", 0.3):
         arguments["skips"] = chance.choice((2, 3, 4))
     arguments["trouble"] = _trouble(growing)
@@ -200,7 +215,8 @@ def _step(growing: _Growing) -> None:
     flushes = cls is library.LastWords or any(end.flushes for end in above)
     for port in node.ports:
         name = options["name"]
-        growing.ends.append(_End(node.port(port), sources, deep or port in node.many, flushes, name))
+        deeper = (f"{name}.{port}",) if port in node.many else ()
+        growing.ends.append(_End(node.port(port), sources, scope + deeper, flushes, name))
 
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> Any:  # noqa: ANN401  (a class of the library)
@@ -215,6 +231,9 @@ def _class(growing: _Growing, *, joins: bool, deep: bool) -> Any:  # noqa: ANN40
 
 
 def _spread(growing: _Growing, options: dict[str, Any]) -> None:
+    if growing.chance.random() < _ORDERED:
+        options["ordered"] = True
+        return
     if growing.has("unordered", 0.7):
         options["ordered"] = False
         if growing.has("replicas", 0.5):

@@ -137,19 +137,15 @@ def _place(made: Made) -> str:
 
 
 def _ordered(node: str, calls: Sequence[Made]) -> Iterator[str]:
-    reached: dict[tuple[int, str], tuple[int, int, tuple[int, ...]]] = {}
-    latest: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+    """Looks at each incarnation for itself: a new one begins with what was not settled."""
+    reached: dict[tuple[str, int, str], tuple[int, int, tuple[int, ...]]] = {}
     for made in calls:
-        origin, place = made.origin.node, made.place
-        last = reached.get((made.incarnation, origin))
-        if last is not None and place < last:
+        reader = made.station, made.incarnation, made.origin.node
+        last = reached.get(reader)
+        if last is not None and made.place < last:
             yield f"ordered: {node} was given {_place(made)} after a later one"
             return
-        if last is None and origin in latest and place[:1] < latest[origin][:1]:
-            yield f"ordered: {node} was given an epoch of {origin} again that had ended"
-            return
-        reached[made.incarnation, origin] = place
-        latest[origin] = max(latest.get(origin, place), place)
+        reached[reader] = made.place
 
 
 def _flushes(node: str, found: Outcome, wanted: Outcome, level: Level) -> Iterator[str]:

@@ -65,7 +65,12 @@ class Source(Producer):
     def produce(self, resume: int | None) -> Iterator[Item]:
         """Yields the items from `resume` on."""
         for number in range(resume or 0, self.items):
-            yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
+            yield Item(
+                shaped(mixed(self.salt, number), self.large),
+                offset=number,
+                time_seconds=number / 10,
+                key=str(number % 3),
+            )
 
 
 class TwoPorts(Source):
@@ -78,7 +83,8 @@ class TwoPorts(Source):
         for number in range(resume or 0, self.items):
             value = shaped(mixed(self.salt, number), self.large)
             ports = {} if number % 3 == 1 else {"more": mixed(self.salt, number, 1)}
-            yield Item(SKIP if number % 5 == 4 else value, offset=number, ports=ports)
+            key = str(number % 3)
+            yield Item(SKIP if number % 5 == 4 else value, offset=number, ports=ports, key=key)
 
 
 class Live(Source):
@@ -94,7 +100,12 @@ class Live(Source):
         key = self.key
         while feed.get(key, 0) < self.items:
             number = feed[key] = feed.get(key, 0) + 1
-            yield Item(shaped(mixed(self.salt, number), self.large), offset=number, time_seconds=number / 10)
+            yield Item(
+                shaped(mixed(self.salt, number), self.large),
+                offset=number,
+                time_seconds=number / 10,
+                key=str(number % 3),
+            )
 
 
 class Troubled(Processor):
@@ -206,9 +217,9 @@ class Sum(Troubled):
 
     def process(self, *values: Value, ctx: Context) -> Value:
         """Returns the sum so far."""
-        self.meet(ctx)
         total = mixed(ctx.state.get(ctx.source, self.salt), *map(number_of, values))
         ctx.state[ctx.source] = total
+        self.meet(ctx)
         return self.answer(total)
 
 

@@ -52,7 +52,10 @@ class _Shrinking:
     def with_fewer_items(self) -> None:
         """Shortens each source, by halves and then by single items."""
         items = dict(self.best.schedule.items or self.simulation.items())
+        spec = self.simulation.subject.plan.spec
         for source, count in items.items():
+            if not spec.node(source).traits.resumable:
+                continue  # it is numbered anew after each death, and would be shortened in each epoch
             low, high = 0, count
             while low < high:
                 middle = (low + high) // 2
