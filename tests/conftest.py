@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("PYTHONPYCACHEPREFIX", str(Path(__file__).parent.parent / ".work" / "compiled"))
 
+NIGHTLY_KILLS = 200
+
 # No deadlines: how long an example takes says more about the machine than about the code.
 settings.register_profile(
     "house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
@@ -25,6 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=20,
         help="how many workers the crash tests kill (default 20; make storm: 200)",
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what only the nightly command runs, and says how much that is."""
+    if config.getoption("--kills") >= NIGHTLY_KILLS:
+        return
+    late = [item for item in items if item.get_closest_marker("nightly")]
+    if late:
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 @pytest.fixture(scope="session")

@@ -65,12 +65,17 @@ lint() {
     step "layers" lint-imports --no-logo --no-cache
     step "files" python tools/check_files.py
     step "imports" python tools/check_imports.py
-    step "suppressions" python -m tools.suppressions
 }
 
 case $mode in
-    lint) lint ;;
-    storm) step "storm" tests -n 0 -s -o timeout=1800 -o faulthandler_timeout=1700 --kills 200 tests/storm ;;
+    lint)
+        lint
+        step "suppressions" python -m tools.suppressions # otherwise a test of the house looks at them
+        ;;
+    storm)
+        step "storm" tests -n 0 -s -o timeout=1800 -o faulthandler_timeout=1700 --kills 200 tests/storm
+        step "nightly" tests -o timeout=600 -o faulthandler_timeout=550 --kills 200 -m nightly tests
+        ;;
     all)
         lint
         # Without the footage the tests that need it use the synthetic scene, or say what they miss.

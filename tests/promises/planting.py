@@ -9,10 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
 
 import videoflow
 
@@ -59,6 +62,11 @@ class Change:
         path.write_text(text.replace(self.old, self.new), encoding="utf-8")
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             compiled.unlink()
+
+
+def sampled(names: Iterable[str], always: Collection[str]) -> list[ParameterSet]:
+    """Returns the names of planted defects: some are tried in every run, all of them in the nightly one."""
+    return [pytest.param(name, marks=() if name in always else pytest.mark.nightly) for name in names]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.planting import Change, Planted
+from tests.promises.planting import Change, Planted, sampled
 
 MARKERS = "worker/core/_markers.py"
 STEPPED = "tests/worker/test_markers.py::"
@@ -106,7 +106,14 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+ALWAYS = (
+    "markers gate completion",
+    "markers reach one replica only",
+    "markers are charged to the inputs' credit",
+)
+
+
+@pytest.mark.parametrize("name", sampled(DEFECTS, ALWAYS))
 def test_the_defect_is_noticed(name: str, tmp_path: Path) -> None:
     change, test, words = DEFECTS[name]
     ran = Planted(tmp_path, [change]).test(test)
