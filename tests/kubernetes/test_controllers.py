@@ -18,7 +18,7 @@ def world() -> World:
     labels = managed_labels("all-disabled")
     host = FakeGpuHost("a", H100, 81559, [FakeGpu()], mig_strategy="mixed", labels=labels)
     made = World(
-        [host], {"seven": rules(SEVEN), "seven-too": rules(SEVEN), "eight": rules([["1g.10gb"] * 8])}
+        [host], {"seven": rules(SEVEN), "seven-too": rules(SEVEN), "beyond": rules([["7g.80gb", "1g.10gb"]])}
     )
     made.held_back = True
     return made
@@ -83,7 +83,7 @@ def test_that_the_label_goes_away_triggers_nothing(world: World) -> None:
     assert world.hosts[0].gpus[0].slices == ["1g.10gb"] * 7
 
 
-@pytest.mark.parametrize("entry", ["eight", "unheard-of"])
+@pytest.mark.parametrize("entry", ["beyond", "unheard-of"])
 def test_what_cannot_be_made_fails(world: World, entry: str) -> None:
     ask(world, entry)
     assert world.manager.step()

@@ -29,8 +29,9 @@ from videoflow.deploy.allocation_kubernetes import (
     KubernetesAllocation,
     KubernetesSettings,
     Strategy,
+    probed_facts,
 )
-from videoflow.testing.kubernetes import FakeGpu, FakeGpuHost, Object
+from videoflow.testing.kubernetes import Ending, FakeGpu, FakeGpuHost, Object
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 GIB = 1 << 30
@@ -283,7 +284,7 @@ def test_slices_of_which_nobody_knows_the_card_are_counted_and_never_cut() -> No
 
 
 def test_a_seat_stays_taken_when_it_gets_another_name() -> None:
-    """The layout that was applied is removed from the configuration: nobody can tell what is where any more."""
+    """The applied layout is removed from the configuration: nobody can tell any more what is where."""
     gpus = [FakeGpu(["3g.40gb", "3g.40gb"])]
     host = FakeGpuHost("a", H100, 81559, gpus, mig_strategy="mixed", labels=managed_labels("mine"))
     world = World([host], {"mine": rules([["3g.40gb", "3g.40gb"]])})
@@ -344,3 +345,33 @@ def test_records_and_ledgers_are_valid_config_maps() -> None:
         del one["metadata"]["managedFields"]
         for version in VERSIONS:
             kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_facts_are_those_of_what_is_installed_and_unknown_where_nobody_answers() -> None:
+    world = managed()
+    api = StoppedApi(world, "p")
+    settings = KubernetesSettings(process="p")
+
+    def facts() -> Mapping[str, str] | None:
+        found = probed_facts(api, settings)
+        return found.value if isinstance(found, Known) else None
+
+    assert facts() == {"mig-manager": "unknown version"}
+
+    def install(policy: Object) -> None:
+        policy["spec"]["migManager"] |= {"version": "v0.12.1"}
+        policy["spec"]["devicePlugin"] = {"version": "v0.17.4"}
+
+    world.cluster.edit("clusterpolicies", "cluster-policy", install)
+    world.cluster.edit(
+        "nodes", "a", lambda node: node["metadata"]["labels"].update({"nvidia.com/mps.capable": "true"})
+    )
+    assert facts() == {"mig-manager": "v0.12.1", "mps": "v0.17.4"}
+    world.cluster.edit(
+        "clusterpolicies",
+        "cluster-policy",
+        lambda policy: policy["spec"]["migManager"].update({"enabled": False}),
+    )
+    assert facts() == {"mps": "v0.17.4"}
+    world.cluster.decide = lambda request: Ending.DENIED
+    assert facts() is None

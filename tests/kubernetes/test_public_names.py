@@ -16,7 +16,8 @@ FACES = {
     """,
     allocation_kubernetes: """
         BARRIERS CLAIM FENCE GRANT_VARIABLE KIND KubernetesAllocation KubernetesPlan KubernetesSettings
-        KubernetesSnapshot MANAGED OWNER Right Strategy TAINT is_allowed missing_rights rbac_manifests rights
+        KubernetesSnapshot MANAGED OWNER Right Strategy TAINT is_allowed missing_rights probed_facts
+        rbac_manifests rights
     """,
     fake: """
         ClaimTemplates Decide DevicePlugin DirectApi Ending FakeApiServer FakeCluster FakeGpu FakeGpuHost

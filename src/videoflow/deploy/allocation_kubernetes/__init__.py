@@ -14,6 +14,7 @@ from videoflow.deploy.allocation_kubernetes._access import (
     rights,
 )
 from videoflow.deploy.allocation_kubernetes._backend import KubernetesAllocation
+from videoflow.deploy.allocation_kubernetes._facts import probed_facts
 from videoflow.deploy.allocation_kubernetes._inventory import KubernetesSnapshot
 from videoflow.deploy.allocation_kubernetes._operation import BARRIERS
 from videoflow.deploy.allocation_kubernetes._planning import KubernetesPlan
@@ -46,6 +47,7 @@ __all__ = [
     "Strategy",
     "is_allowed",
     "missing_rights",
+    "probed_facts",
     "rbac_manifests",
     "rights",
 ]
