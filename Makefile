@@ -3,6 +3,7 @@
 #   make test   all checks and tests, with a table of what took how long
 #   make lint   the checks alone
 #   make storm  the long crash tests
+#   make simulate   100 000 simulated schedules of faults, and what they hit
 # PYTHON= names an interpreter (3.11 or newer), VENV= another folder for the environment.
 
 SHELL := bash
@@ -15,7 +16,7 @@ OUT ?= out/demo
 BIN := $(abspath $(VENV))/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
-.PHONY: help venv demo test lint storm clean
+.PHONY: help venv demo test lint storm simulate clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -48,6 +49,9 @@ lint: venv
 
 storm: venv
 	@VENV="$(abspath $(VENV))" tools/check.sh storm
+
+simulate: venv
+	@VENV="$(abspath $(VENV))" tools/check.sh simulate
 
 clean:
 	rm -rf .work out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

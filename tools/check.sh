@@ -3,6 +3,7 @@
 #   tools/check.sh          everything that a change must pass
 #   tools/check.sh lint     the steps that run no test
 #   tools/check.sh storm    the long crash tests, which are not part of the above
+#   tools/check.sh simulate the long search for schedules of faults that break something; neither is that
 # VENV= names the environment (default .venv); PYTEST_JOBS= how many test processes (default 2).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -76,6 +77,7 @@ case $mode in
         step "storm" tests -n 0 -s -o timeout=1800 -o faulthandler_timeout=1700 --kills 200 tests/storm
         step "nightly" tests -o timeout=600 -o faulthandler_timeout=550 --kills 200 -m nightly tests
         ;;
+    simulate) step "simulate" python -m tools.simulate search 100000 2 ;;
     all)
         lint
         # Without the footage the tests that need it use the synthetic scene, or say what they miss.
@@ -83,7 +85,7 @@ case $mode in
         step "pytest" tests
         ;;
     *)
-        echo "usage: tools/check.sh [lint|storm]" >&2
+        echo "usage: tools/check.sh [lint|storm|simulate]" >&2
         exit 2
         ;;
 esac

@@ -105,8 +105,8 @@ DEFECTS: dict[str, Change] = {
     ),
     "it flushes after an abort": Change(
         CORE,
-        "            if not aborted:\n                yield from self.flush(",
-        "            if self.program is not None:\n                yield from self.flush(",
+        "            if not (aborted or self.suspended):\n",
+        "            if not self.suspended:\n",
     ),
     "it ends after an abort as if nothing had happened": Change(
         CORE,

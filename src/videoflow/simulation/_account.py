@@ -4,10 +4,10 @@ Used by the judge of a run.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from videoflow.backends.coverage import OriginRecord
-from videoflow.backends.messaging import Kind
+from videoflow.backends.messaging import ChannelId, Kind
+from videoflow.backends.outcomes import Known, Observation
 from videoflow.engines.accounting import RunFacts, account_of_edges, make_report
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
@@ -16,6 +16,8 @@ from videoflow.simulation._record import Record
 from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._subject import RUN_ID
 from videoflow.worker import NodeFigures, channel_id
+
+Records = Observation[tuple[OriginRecord, ...]]
 
 
 @dataclass
@@ -52,9 +54,9 @@ def outcome_of(run: SimulatedRun) -> Outcome:
     plan, runtime = run.subject.plan, run.runtime
     now = run.clock.monotonic()
     deadline = now + 1.0
-    announced: dict[Any, Any] = {}
+    announced: dict[ChannelId, Records] = {}
 
-    def read_announced(channel: Any) -> Any:  # noqa: ANN401  (as the account asks for it)
+    def read_announced(channel: ChannelId) -> Records:
         if channel not in announced:
             announced[channel] = run.observer.announced(channel, deadline=deadline)
         return announced[channel]
@@ -97,9 +99,9 @@ def outcome_of(run: SimulatedRun) -> Outcome:
         letters={(letter.node, letter.input_id): letter.error for letter in letters},
         kinds={task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks},
         announced={
-            str(channel.ref.node) + "." + channel.ref.port: read_announced(
-                channel_id(channel.ref, plan.spec.flow_id, RUN_ID)
-            ).value
+            f"{channel.ref.node}.{channel.ref.port}": _known(
+                read_announced(channel_id(channel.ref, plan.spec.flow_id, RUN_ID))
+            )
             for channel in plan.channels
         },
         failed_task=run.failed_task,
@@ -109,6 +111,10 @@ def outcome_of(run: SimulatedRun) -> Outcome:
         ],
         violations=run.violations,
     )
+
+
+def _known(records: Records) -> tuple[OriginRecord, ...]:
+    return records.value if isinstance(records, Known) else ()
 
 
 def _renumbered(run: SimulatedRun) -> frozenset[str]:

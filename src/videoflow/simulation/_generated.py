@@ -14,6 +14,11 @@ from videoflow.graph import Compiled, Node, Port, compile_flow, merge
 from videoflow.simulation import _library as library
 from videoflow.simulation._subject import Subject, subject_of
 
+Wired = Any
+"""A port, or a live edge from it."""
+NodeClass = Any
+"""A class of the library of simulated nodes."""
+
 FEATURES = frozenset(
     (
         "joins",
@@ -165,7 +170,7 @@ def _may_meet(growing: _Growing, one: _End, other: _End) -> bool:
     return one.scope == other.scope or one.scope == other.scope[:-1] or other.scope == one.scope[:-1]
 
 
-def _live_or_not(growing: _Growing, end: _End) -> Any:  # noqa: ANN401  (a port, or a live edge from it)
+def _live_or_not(growing: _Growing, end: _End) -> Wired:
     port: Port = end.port
     if not end.scope and growing.has("latest", 0.12):
         age = growing.chance.choice((None, None, 5.0))
@@ -219,7 +224,7 @@ def _step(growing: _Growing) -> None:
         growing.ends.append(_End(node.port(port), sources, scope + deeper, flushes, name))
 
 
-def _class(growing: _Growing, *, joins: bool, deep: bool) -> Any:  # noqa: ANN401  (a class of the library)
+def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
     if growing.has("state", 0.25):
         return library.LastWords if growing.has("flush", 0.5) else library.Sum

@@ -14,6 +14,8 @@ import numpy as np
 from videoflow.backends.coverage import Hop, Origin
 from videoflow.worker.core.actions import Failure, Returned
 
+Value = Any
+"""Whatever an edge carries."""
 Mark = Hashable
 """What stands for a value: equal for equal values, and small."""
 
@@ -72,7 +74,7 @@ class Record:
         return self.disks.setdefault(node, [])
 
 
-def mark(value: Any) -> Mark:  # noqa: ANN401  (whatever an edge carries)
+def mark(value: Value) -> Mark:
     """Returns what stands for a value."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value

@@ -269,13 +269,12 @@ class SimulatedRun:
             self._broke(station)
 
     def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
-        kind = type(action)
-        if kind is actions.NextItem:
+        if isinstance(action, actions.NextItem):
             limit = self.limits.get(station.task.nodes[0])
-            if limit is not None and action.position.ordinal + 1 >= limit:  # type: ignore[union-attr]
+            if limit is not None and action.position.ordinal + 1 >= limit:
                 live.nodes.cut_short = True
             return
-        name = kind.__name__
+        name = type(action).__name__
         exclusive = station.task.mode is not InputMode.COMPETING
         if exclusive and name in FENCED and station.script.reach(f"fence:{name}") is not None:
             self._tell(station, f"is replaced before its {name}, and lives on")

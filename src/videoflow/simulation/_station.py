@@ -22,6 +22,8 @@ from videoflow.worker.core import Action, actions
 from videoflow.worker.core.actions import InnerFate
 
 _DELAY_STEPS = 150
+Answer = Any
+"""Of whichever action."""
 _STILL = (actions.Pull, actions.Publish, actions.Republish, actions.Pause)
 
 
@@ -160,15 +162,21 @@ class Station:
         self.tell.clear()
         clock = self.clock
         clock.waits = 0
-        try:
-            return self._move(live)
-        except WouldBlock:
+        ending = self._ending_of(lambda: self._move(live))
+        if ending is Ending.WAITS:
             self.waits = True
             clock.put_aside()
+        return ending
+
+    def _ending_of(self, move: Callable[[], Ending]) -> Ending:
+        """Returns how a part of the worker's life went; what ended it is the supervisor's to judge."""
+        try:
+            return move()
+        except WouldBlock:
             return Ending.WAITS
         except SimulatedDeath:
             return Ending.DIED
-        except Exception as error:  # noqa: BLE001  (whatever ends a worker is the supervisor's to judge)
+        except Exception as error:  # noqa: BLE001  (a worker may end by any exception, as its process would)
             self.error = error
             return Ending.BROKE
 
@@ -201,12 +209,13 @@ class Station:
         """Ends the live incarnation as an exception ends a worker: its nodes are closed first."""
         live = self.live
         assert live is not None
-        try:
-            live.shell.close()
-        except SimulatedDeath:
-            pass
-        except Exception as error:  # noqa: BLE001  (the process ends anyway)
-            self.error = error
+        shell = live.shell
+
+        def close() -> Ending:
+            shell.close()
+            return Ending.BROKE
+
+        self._ending_of(close)
 
     def reach(self, barrier: str) -> None:
         """Does what is planned at a barrier that the worker has come to."""
@@ -228,7 +237,7 @@ class Station:
             self.tell.append(lambda: control.raise_desired(desired, failed_task))
 
 
-def _moves(action: Action, answer: Any) -> bool:  # noqa: ANN401  (of whichever action)
+def _moves(action: Action, answer: Answer) -> bool:
     """Whether an action that may come to nothing came to something."""
     if isinstance(action, actions.Pull):
         return any(answer.deliveries)

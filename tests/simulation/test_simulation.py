@@ -1,0 +1,180 @@
+"""Whole flows under seeded faults: nothing breaks, what fails fails again, and what is hit is counted."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.simulation.graphs import chain, diamond, graphs, schedules, simulated, source
+from videoflow.simulation import (
+    FEATURES,
+    PlannedFault,
+    Schedule,
+    Simulation,
+    Subject,
+    Table,
+    explore,
+    generate,
+    graph_of,
+    kind_of,
+)
+from videoflow.simulation import _library as library
+from videoflow.simulation._schedule import actions_at, choose_faults
+from videoflow.simulation._table import KINDS, POINTS
+
+SCHEDULES = 700
+_SAME = """
+import json, sys
+from videoflow.simulation import graph_of
+simulation = graph_of(int(sys.argv[1]))
+results = [simulation.run(simulation.schedule(n), telling=True) for n in range(6)]
+print(json.dumps([[r.steps, list(r.violations), [str(e) for e in r.story]] for r in results]))
+"""
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_random_graphs_keep_every_promise(part: int) -> None:
+    search = explore(SCHEDULES, 1_000 * (part + 1))
+    assert search.found == [], f"python -m tools.simulate tells it: {search.found}"
+    assert search.counted == SCHEDULES
+    assert search.empty < search.counted / 4
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs(), schedules())
+def test_graphs_of_hypothesis_keep_every_promise(subject: Subject, seed: int) -> None:
+    simulation = Simulation(subject)
+    assert simulation.broken == ()
+    result = simulation.run(simulation.schedule(seed))
+    assert result.violations == ()
+
+
+def test_a_seed_gives_the_same_run_in_every_process() -> None:
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", _SAME, "17"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=50,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    first = json.loads(told[0])
+    assert told[0] == told[1]
+    assert all(len(story) > 10 for _, _, story in first)
+
+
+def test_different_seeds_give_different_orders() -> None:
+    simulation = diamond()
+    stories = {
+        tuple((e.station, e.what) for e in simulation.run(Schedule(seed), telling=True).story)
+        for seed in range(8)
+    }
+    assert len(stories) == 8
+
+
+@pytest.mark.parametrize("action", ["crash", "raise", "delay"])
+@pytest.mark.parametrize(
+    ("station", "point"),
+    [
+        ("source-0", "commit.before"),
+        ("source-0", "publish.accepted"),
+        ("step-0", "receive.after"),
+        ("step-0", "publish.sent"),
+        ("saver-0", "effect.done"),
+        ("saver-0", "commit.after"),
+        ("saver-0", "settle.sent"),
+        ("saver-0", "terminator.sent"),
+    ],
+)
+def test_what_is_planned_happens_there_and_nothing_is_lost(station: str, point: str, action: str) -> None:
+    fault = PlannedFault(station, point, action)
+    result = chain().run(Schedule(5, (fault,)), telling=True)
+    assert result.fired == (fault,)
+    assert result.violations == ()
+    starts = Counter(event.station for event in result.story if event.what.startswith("starts"))
+    assert starts[station] == (1 if action == "delay" else 2)
+
+
+def test_a_schedule_in_which_nothing_happened_does_not_count() -> None:
+    never = PlannedFault("step-0", "publish.sent", "crash", 10_000)
+    result = chain().run(Schedule(1, (never,)))
+    assert not result.counts
+    assert result.violations == ()
+
+
+def test_a_stop_ends_the_run_early_and_the_rest_is_equal() -> None:
+    ends = [chain(30).run(Schedule(3, (), stop_at=step)) for step in range(10, 200, 10)]
+    assert all(result.violations == () for result in ends)
+    assert any(result.stopped for result in ends)
+
+
+def test_what_means_nothing_at_a_point_is_refused() -> None:
+    with pytest.raises(ValueError, match="means nothing"):
+        PlannedFault("step-0", "publish.sent", "twice")
+
+
+def test_a_killer_is_put_aside_and_its_neighbours_are_not() -> None:
+    simulation = diamond(trouble={"killer": [2]})
+    result = simulation.run(Schedule(9), telling=True)
+    assert result.violations == ()
+    assert sum(event.what == "dies" for event in result.story) == 5
+    aside = [event.what for event in result.story if event.what.startswith("PutAside")]
+    assert len(aside) == 1
+
+
+def test_each_kind_of_task_and_each_feature_occurs() -> None:
+    kinds = Counter(
+        kind_of(simulation.subject.plan, task)
+        for simulation in (graph_of(seed) for seed in range(250))
+        for task in simulation.subject.plan.tasks
+    )
+    assert set(kinds) == set(KINDS)
+    assert min(kinds.values()) >= 3
+
+
+@pytest.mark.parametrize("feature", sorted(FEATURES))
+def test_a_feature_can_be_left_out(feature: str) -> None:
+    subject = generate(random.Random(4), FEATURES - {feature})
+    assert 1 <= len(subject.plan.spec.nodes) <= 8
+
+
+def test_faults_are_chosen_where_something_was_reached() -> None:
+    hits = {("a-0", "commit.before"): 3, ("b-0", "call:publish"): 50}
+    chosen = [choose_faults(random.Random(seed), hits, 2) for seed in range(200)]
+    points = Counter(fault.point for faults in chosen for fault in faults)
+    assert set(points) == {"commit.before", "call:publish"}
+    assert 0.6 < points["commit.before"] / points["call:publish"] < 1.7, "rare points have the same chance"
+    assert {f.action for faults in chosen for f in faults if f.point == "call:publish"} == set(
+        actions_at("call:publish")
+    )
+
+
+def test_the_table_has_a_row_for_each_point_and_tells_what_is_missing() -> None:
+    table = Table([(("publish.sent", "crash", "source"), 3), (("publish.sent", "raise", "source"), 1)])
+    assert table.missing(2) == [("publish.sent", "raise", "source"), ("publish.sent", "delay", "source")]
+    assert [line.split() for line in table.lines()] == [
+        ["source"],
+        ["publish.sent", "crash", "3"],
+        ["publish.sent", "raise", "1"],
+        ["publish.sent", "delay", "0"],
+    ]
+    assert "publish.sent" in POINTS
+
+
+def test_an_aborted_parent_and_one_that_ended_do_not_hold_up_a_join() -> None:
+    origin = source(4)
+    left = library.Step(1, name="left", trouble={"fatal": [3]}, ordered=False)
+    meet = library.Step(2, name="meet", missing="none")
+    sink = library.Rows(name="rows")
+    simulation = simulated(sink(meet(left(origin).latest(capacity=4), origin)))
+    for seed in range(20):
+        result = simulation.run(Schedule(seed))
+        assert result.violations == ()
