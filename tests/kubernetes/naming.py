@@ -64,7 +64,8 @@ class Names:
     def meant(self, device: DeviceIdentity) -> DeviceIdentity:
         seat = self.by_uuid.get(device.uuid or "")
         if seat is None:
-            return device
+            # A slice of which nobody knows the card is named after its node.
+            return replace(device, node=str(device.mig_uuid).partition("/")[0])
         product = seat.card.product.replace(" ", "-")
         return replace(device, node=seat.node, ordinal=seat.ordinal, uuid=None, product=product)
 

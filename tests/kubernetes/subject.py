@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.kubernetes.naming import NamedBackend, Names, Seat
 from tests.kubernetes.world import TABLE, StoppedApi, World, managed_labels, rules
@@ -36,7 +36,7 @@ FOREIGN = "dra.example"
 
 
 class KubernetesSubject(AllocationSubject):
-    lacks: Mapping[Ability, str] = {  # type: ignore[misc]
+    lacks: ClassVar[Mapping[Ability, str]] = {
         Ability.MASKS: "a device plugin chooses the card and writes the mask",
         Ability.CLAIM_MANIFESTS: "it binds by extended resources",
         Ability.KEEPS_OUT: "only geometry is tainted: a whole device goes to whoever is scheduled first",

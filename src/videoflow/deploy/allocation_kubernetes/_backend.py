@@ -277,6 +277,9 @@ class KubernetesAllocation(AcceleratorAllocationBackend):
         if seen.value.generation != expected_generation:
             return (EVIDENCE_CONFLICT, "the inventory has changed since it was planned"), {}
         hosts = {host.name: host for host in seen.value.hosts}
+        gone = {device.node for devices in plan.assignments.values() for device in devices} - set(hosts)
+        if gone:
+            return (EVIDENCE_CONFLICT, f"there is no host {', '.join(sorted(gone))}"), {}
         for name, entries in plan.geometry.items():
             if illegal := _illegal(hosts.get(name), entries, seen.value):
                 return (EVIDENCE_CONFLICT, illegal), {}
