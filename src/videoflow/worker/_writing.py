@@ -60,7 +60,7 @@ class Writing:
             Quit: The worker was told to end meanwhile.
         """
         faults.reach("process.after")
-        ready = self._encoded(action.publications)
+        ready = whole_statements(action.publications, self._encoded(action.publications))
         outcomes = self._published([p.envelope for p in action.publications[:ready]], action.barrier)
         for publication, outcome in zip(action.publications, outcomes, strict=False):
             if isinstance(outcome, Accepted) and outcome.duplicate:
@@ -140,6 +140,16 @@ class Writing:
         if self._control.quit:
             raise Quit
         return outcomes
+
+
+def whole_statements(publications: Sequence[a.Publication], ready: int) -> int:
+    """Returns how many of the first `ready` publications are whole statements: none is sent in parts."""
+    while 0 < ready < len(publications):
+        last, following = publications[ready - 1].envelope, publications[ready].envelope
+        if (last.channel, last.input_id) != (following.channel, following.input_id):
+            break
+        ready -= 1
+    return ready
 
 
 def _closed(records: Sequence[OriginRecord], node: str, epoch: int) -> tuple[tuple[int, int], ...]:
