@@ -22,7 +22,7 @@ class Found:
 
     Attributes:
         graph: Seed of the graph.
-        number: Of the schedule, among those of the graph; -1 for the run without faults.
+        number: Of the schedule; -1 for the run without faults.
         violations: What may not be, in sentences.
     """
 
@@ -77,13 +77,13 @@ def explore(
     search = Search()
     graph = seed
     while search.counted < schedules and len(search.found) < most_found:
-        simulation = graph_of(graph, features)
+        simulation, first = graph_of(graph, features), graph * SCHEDULES_OF_A_GRAPH
         search.graphs += 1
         if simulation.broken:
             search.found.append(Found(graph, -1, simulation.broken))
             graph += step
             continue
-        for number, result in enumerate(results(simulation, SCHEDULES_OF_A_GRAPH)):
+        for number, result in enumerate(results(simulation, SCHEDULES_OF_A_GRAPH, first), first):
             if result.counts:
                 search.counted += 1
                 search.table.add(result.hits)

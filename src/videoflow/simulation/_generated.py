@@ -132,7 +132,7 @@ def _unread(growing: _Growing) -> int:
 
 def _source(growing: _Growing) -> None:
     chance = growing.chance
-    live = growing.has("live", 0.12)
+    live = growing.has("live", 0.2)
     growing.renumbers |= live
     cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
     items = _MOST_ITEMS if chance.random() < _LONG else chance.choice((0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7))
@@ -226,7 +226,7 @@ def _step(growing: _Growing) -> None:
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
-    if growing.has("state", 0.25):
+    if growing.has("state", 0.4 if joins else 0.25):
         return library.LastWords if growing.has("flush", 0.5) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split

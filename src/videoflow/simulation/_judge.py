@@ -150,14 +150,16 @@ def _ordered(node: str, calls: Sequence[Made]) -> Iterator[str]:
 
 def _flushes(node: str, found: Outcome, wanted: Outcome, level: Level) -> Iterator[str]:
     said = found.record.flushes.get(node, [])
-    if any(committed for committed, _ in said):
+    if any(committed for _, committed, _ in said):
         yield f"flush: {node} was asked for last words that it had said"
-    right = wanted.record.flushes.get(node, [])
-    if level is Level.EXACT:
-        if right and not said:
-            yield f"flush: {node} was never asked for its last words"
-        elif any(answer != right[-1][1] for _, answer in said[-1:]) and right:
-            yield f"flush: the last words of {node} are others than without faults"
+    if level is not Level.EXACT:
+        return
+    mine = {station: answer for station, _, answer in said}
+    for station, _, answer in wanted.record.flushes.get(node, []):
+        if station not in mine:
+            yield f"flush: {node} in {station} was never asked for its last words"
+        elif mine[station] != answer:
+            yield f"flush: the last words of {node} in {station} are others than without faults"
 
 
 def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.simulation._clock import StationClock
-from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
+from videoflow.simulation._record import Made, Record, mark, mark_answer
 from videoflow.simulation._script import SimulatedDeath
 from videoflow.worker import RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
@@ -151,7 +151,7 @@ class SimulatedNodes(TaskNodes):
             answer = alive(super().flush(name))
         if name in watching.filling:
             watching.recording.flushes[name] = answer
-        noted: tuple[bool, Mark] = committed, mark_answer(answer)
+        noted = watching.station, committed, mark_answer(answer)
         watching.record.flushes.setdefault(name, []).append(noted)
         return answer
 

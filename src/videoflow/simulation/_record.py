@@ -57,7 +57,8 @@ class Record:
 
     Attributes:
         calls: Node → its calls, in order.
-        flushes: Node → (whether its last words were committed before it was asked, mark of the answer).
+        flushes: Node → (station, whether its last words were committed before it was asked, mark of the
+            answer).
         disks: Node → what a sink with checkpoints wrote, and was not cut off again.
         feeds: Node → items that a live source has made; it never makes one of them again.
         recorded: (node, input id) → its answer, for stand-ins of later runs; filled where wanted.
@@ -65,7 +66,7 @@ class Record:
     """
 
     calls: dict[str, list[Made]] = field(default_factory=dict)
-    flushes: dict[str, list[tuple[bool, Mark]]] = field(default_factory=dict)
+    flushes: dict[str, list[tuple[str, bool, Mark]]] = field(default_factory=dict)
     disks: dict[str, list[Any]] = field(default_factory=dict)
     feeds: dict[str, int] = field(default_factory=dict)
 

@@ -109,11 +109,20 @@ Hits = Mapping[tuple[str, str], int]
 """(station, point) → how often it was reached without faults."""
 
 
-def choose_faults(chance: random.Random, hits: Hits, count: int) -> tuple[PlannedFault, ...]:
+def choose_faults(
+    chance: random.Random, hits: Hits, count: int, weights: Mapping[str, int] | None = None
+) -> tuple[PlannedFault, ...]:
     """Returns random faults at points that are known to be reached.
 
-    Each kind of point has the same chance, however often it is reached, so that rare ones are not missed.
+    Each point has the same chance, however often it is reached, so that rare ones are not missed.
+
+    Args:
+        chance: Decides.
+        hits: What is reached without faults.
+        count: At most so many.
+        weights: Station → how often it is chosen among those that come to a point; 1 where it is not named.
     """
+    weighed = weights or {}
     stations: dict[str, list[str]] = {}
     for station, point in hits:
         stations.setdefault(point, []).append(station)
@@ -121,7 +130,10 @@ def choose_faults(chance: random.Random, hits: Hits, count: int) -> tuple[Planne
     faults: dict[tuple[str, str, int], PlannedFault] = {}
     for _ in range(count if points else 0):
         point = points[int(chance.random() * len(points))]
-        station = chance.choice(stations[point])
+        there = stations[point]
+        station = there[0]
+        if len(there) > 1:
+            station = chance.choices(there, [weighed.get(name, 1) for name in there])[0]
         reached = hits[station, point]
         hit = 1 + int(chance.random() * (reached + 1))
         fault = PlannedFault(station, point, chance.choice(actions_at(point)), hit)

@@ -15,6 +15,7 @@ from videoflow.simulation._telling import Event
 
 MOST_FAULTS = 4
 _STOPS = 0.05
+_RARE = {"join outbox": 9, "live source": 5, "ordered": 5, "keeping sink": 4, "ordered outbox": 3, "join": 2}
 Hit = tuple[str, str, str]
 """(point, action, kind of task)."""
 
@@ -64,6 +65,7 @@ class Simulation:
             for task in subject.plan.tasks
             for slot in range(task.replicas)
         }
+        self._weights = {station: _RARE[kind] for station, kind in self._kinds.items() if kind in _RARE}
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
         self._hits: dict[tuple[str, str], int] = {}
         self._steps = 0
@@ -89,7 +91,7 @@ class Simulation:
         """Returns the schedule of a seed."""
         chance = random.Random(seed)
         most = min(MOST_FAULTS, self._least_retries + 1)
-        faults = choose_faults(chance, self._hits, 1 + int(chance.random() * most))
+        faults = choose_faults(chance, self._hits, 1 + int(chance.random() * most), self._weights)
         stop_at = 1 + int(chance.random() * self._steps) if chance.random() < _STOPS else None
         return Schedule(seed=chance.getrandbits(32), faults=faults, stop_at=stop_at)
 
