@@ -25,7 +25,7 @@ from videoflow.planner.plan import InputMode
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._elements import absence_of, element_of, join, many_of, none_of
-from videoflow.worker.core._groups import CursorRecord, Group, Held
+from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
@@ -66,7 +66,7 @@ class ReaderCore(Checkpointing):
         self._worked: list[CursorRecord] = []
         self._controls: list[Held] = []
         self._loose: deque[Held] = deque()
-        self._owned: dict[str, Delivery] = {}
+        self._owned: dict[Message, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
@@ -157,7 +157,7 @@ class ReaderCore(Checkpointing):
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
         if self._competing:
             self._loose += [Held(number, delivery) for delivery in deliveries]
-            self._owned.update((delivery.token.message_id, delivery) for delivery in deliveries)
+            self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
             return
         parent = self.program.subscriptions[number][0]
         self._after[number] = positions_of(deliveries, self._after[number])
@@ -278,6 +278,7 @@ class ReaderCore(Checkpointing):
         settlements: list[tuple[DeliveryToken, Settlement]] = [
             (held.delivery.token, skipped) for held in self._order.finish(group)
         ]
+        settlements += self._taken_controls()
         if self.holding is not None:
             yield from self.hold(Outcome(), settlements, self._cursor())
             return True
@@ -367,7 +368,7 @@ class ReaderCore(Checkpointing):
         yield from self.settle(pending)
         self._forget += [input_id for input_id, _ in pending.once]
         for token, _ in pending.settlements:
-            self._owned.pop(token.message_id, None)
+            self._owned.pop(message_of(token), None)
 
     def _keep_once(self, pending: Pending) -> Steps:
         """Records what is said of inputs that another may get, too; returns what of it is to be published."""

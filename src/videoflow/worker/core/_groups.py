@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import msgspec
 
 from videoflow.backends.coverage import Hop, Origin
-from videoflow.backends.messaging import Delivery
+from videoflow.backends.messaging import Delivery, DeliveryToken, SubscriptionId
 
 Key = tuple[int, ...]
+Message = tuple[SubscriptionId, str]
 
 
 class CursorRecord(msgspec.Struct, array_like=True):
@@ -77,3 +78,8 @@ class Group:
     def suspect(self) -> bool:
         """Whether some member was delivered before to a process that died."""
         return any(held.delivery.token.transport_count > 1 for held, _ in self.shares)
+
+
+def message_of(token: DeliveryToken) -> Message:
+    """Returns what a message is known by: its id is its subscription's own."""
+    return token.subscription, token.message_id
