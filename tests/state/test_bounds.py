@@ -71,7 +71,7 @@ def test_what_is_deleted_makes_room() -> None:
 def test_more_than_the_bound_ends_the_run_by_node_key_and_bytes(made: vf.Node) -> None:
     name = made._videoflow_record.options["name"]
     with pytest.raises(vf.FlowError) as caught:
-        flow_of(made).run()
+        flow_of(made).run(drain_seconds=3600.0)  # nothing waits for a worker that cannot go on
     report: Any = caught.value.report
     failure = report.failure
     said = f"{failure.message} {failure.cause} {failure.remedy}"

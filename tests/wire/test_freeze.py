@@ -93,11 +93,14 @@ def test_what_contains_itself_is_refused() -> None:
         freeze(value)
 
 
-def test_one_list_in_many_places_is_refused_before_it_fills_the_memory() -> None:
+def test_one_list_in_many_places_is_refused_before_it_fills_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("videoflow.wire._freeze._MAXIMUM_CONTAINERS", 2000)
     value: list[object] = []
     for _ in range(40):
         value = [value, value]
-    with pytest.raises(ValueRefused, match="more than 1000000 lists"):
+    with pytest.raises(ValueRefused, match="more than 2000 lists"):
         freeze(value)
     assert freeze([[number] for number in range(1000)])
 

@@ -62,11 +62,12 @@ class Replica(threading.Thread):
         self._told = told
 
     def run(self) -> None:
-        """Runs the shell to its end; whatever ends it early is told."""
+        """Runs the shell to its end; whatever ends it early is told, and what waits for it is settled."""
         try:
             self._crew.shell(self, self._slot).run()
         except WorkerFatal as error:
             self._told.broken(ended_badly(self.task.name, error))
+            self._crew.abandoning(self, self._slot).run()
         except BaseException as error:
             self._told.broken(ended_badly(self.task.name, error))
             raise
@@ -181,6 +182,16 @@ class Replicas:
         setup, owner = self._setup, f"{replica.task.name}-{slot}"
         backends = Backends(setup.messaging(owner), setup.payloads(owner), self._runtime, setup.clock)
         job = Job(self.programs[replica.task.name], setup.plan.spec.flow_id, slot, f"{owner}-1")
+        return Shell(job, backends, replica.nodes, self.control, replica)
+
+    def abandoning(self, replica: Replica, slot: int) -> Shell:
+        """Makes the shell that settles what waits for a replica which cannot go on; it calls no node."""
+        setup, owner = self._setup, f"{replica.task.name}-{slot}"
+        messaging = setup.messaging(owner)
+        messaging.release_owner(owner, deadline=setup.clock.monotonic())
+        backends = Backends(messaging, setup.payloads(owner), self._runtime, setup.clock)
+        program, flow_id = self.programs[replica.task.name], setup.plan.spec.flow_id
+        job = Job(program, flow_id, slot, f"{owner}-2", abandon=True, restarted=True)
         return Shell(job, backends, replica.nodes, self.control, replica)
 
     def add_inner(self, task: str, fates: Sequence[InnerFate]) -> None:
