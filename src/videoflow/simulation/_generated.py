@@ -180,7 +180,7 @@ def _live_or_not(growing: _Growing, end: _End) -> Wired:
 
 def _trouble(growing: _Growing) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for kind, share in (("poison", 0.18), ("killer", 0.08), ("flaky", 0.12), ("fatal", 0.07)):
+    for kind, share in (("poison", 0.18), ("killer", 0.08), ("flaky", 0.12), ("fatal", 0.12)):
         if growing.renumbers and kind != "flaky":
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
         if growing.troubled < 2 and growing.has(kind, share):

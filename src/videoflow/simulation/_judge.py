@@ -33,6 +33,8 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     for node in subject.plan.spec.nodes:
         calls = found.record.calls.get(node.name, [])
         level = levels[node.name]
+        if node.options.missing == "skip" and any(made.missing for made in calls):
+            violations.append(f"joins: {node.name} was called without an input, which it did not ask for")
         if node.kind is not NodeKind.PRODUCER:
             violations += _compared(node.name, calls, wanted.record.calls.get(node.name, []), level)
         task = subject.plan.task_of(node.name)

@@ -118,7 +118,7 @@ class Troubled(Processor):
         trouble: `poison`, `killer`, `flaky` or `fatal` → ordinals.
 
     Attributes:
-        peaceful: Nothing is fatal; set for the run that the others are compared with.
+        peaceful: Nothing is fatal, and nothing fails once; set for the run that the others are compared with.
     """
 
     max_item_bytes = ITEM_BYTES
@@ -149,7 +149,7 @@ class Troubled(Processor):
                 raise LookupError("poison")
             if kind == "fatal" and not self.peaceful:
                 raise MemoryError("fatal")
-            if kind == "flaky" and ctx.attempt == 1:
+            if kind == "flaky" and ctx.attempt == 1 and not self.peaceful:
                 raise OSError("try again")
 
     def answer(self, number: int) -> Value:

@@ -138,6 +138,9 @@ def choose_faults(
         hit = 1 + int(chance.random() * (reached + 1))
         fault = PlannedFault(station, point, chance.choice(actions_at(point)), hit)
         faults[station, point, hit] = fault
+        if point == "outbox.published":  # who comes there has died with a commit that was not published
+            before = 1 + int(chance.random() * hits.get((station, "commit.after"), 1))
+            faults[station, "commit.after", before] = PlannedFault(station, "commit.after", "crash", before)
     return tuple(faults.values())
 
 

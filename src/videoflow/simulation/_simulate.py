@@ -6,6 +6,7 @@ Used by the search, by `videoflow simulate`, by tests.
 import random
 from dataclasses import dataclass
 
+from videoflow.planner.plan import CommitOrder
 from videoflow.simulation._account import Outcome, outcome_of
 from videoflow.simulation._judge import judge
 from videoflow.simulation._run import SimulatedRun
@@ -80,7 +81,19 @@ class Simulation:
             run = SimulatedRun(self.subject, Schedule(0, items=items, calm=True), peaceful=True).go()
             found = self._references[items] = outcome_of(run)
             if items is None:
-                self._hits, self._steps = run.hits(), run.step
+                self._hits, self._steps = {**self._only_with_faults(), **run.hits()}, run.step
+        return found
+
+    def _only_with_faults(self) -> dict[tuple[str, str], int]:
+        """Returns points that no calm run comes to: what follows a death, or an eviction."""
+        found = {}
+        for task in self.subject.plan.tasks:
+            live = any(c.reliability == "live" for output in task.outputs for c in output.channels)
+            for slot in range(task.replicas):
+                if task.order is CommitOrder.OUTBOX and task.outputs:
+                    found[f"{task.name}-{slot}", "outbox.published"] = 1
+                if live:
+                    found[f"{task.name}-{slot}", "tombstone.before"] = 2
         return found
 
     def items(self) -> dict[str, int]:
@@ -118,4 +131,5 @@ class Simulation:
 
 def _items_made(found: Outcome) -> tuple[tuple[str, int], ...]:
     """Returns how many items each source announced."""
-    return tuple(sorted((source.node, source.items) for source in found.report.sources))
+    made = ((source.node, source.items) for source in found.report.sources)
+    return tuple(sorted((name, items) for name, items in made if name not in found.renumbered))
