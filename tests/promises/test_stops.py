@@ -1,7 +1,7 @@
 """Stop and Ctrl-C on the real command line: drained or cut short, accounted for, and nothing left running."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
@@ -11,6 +11,7 @@ import pytest
 from tests.promises.commands import HOME, command, files_in, processes_of, running
 from videoflow.clock import RealClock
 from videoflow.engines.run_folder import RunState, list_runs
+from videoflow.errors import FlowError
 from videoflow.graph.report import RunReport, Verdict
 from videoflow.media.decoding import VideoReader
 
@@ -28,9 +29,13 @@ def filming(folder: Path, engine: str, *words: str) -> Iterator[Popen[str]]:
 
 
 def until_lines(path: Path, count: int, child: Popen[str]) -> None:
+    until(lambda: path.exists() and path.read_text().count("\n") >= count, child)
+
+
+def until(condition: Callable[[], bool], child: Popen[str]) -> None:
     clock = RealClock()
     deadline = clock.monotonic() + SECONDS
-    while not path.exists() or path.read_text().count("\n") < count:
+    while not condition():
         assert child.poll() is None, child.communicate()[0]
         assert clock.monotonic() < deadline, "it did not begin"
         clock.wait([], clock.monotonic() + 0.02)
@@ -49,6 +54,14 @@ def ended(folder: Path, child: Popen[str]) -> tuple[str, RunReport]:
     assert report is not None
     assert report.verdict is Verdict.STOPPED
     return said, report
+
+
+def frames_so_far(path: Path) -> int:
+    """Returns the frames in what is being written, none where nothing readable is there yet."""
+    try:
+        return frames_of(path)
+    except FlowError:
+        return 0
 
 
 def frames_of(path: Path) -> int:
@@ -72,6 +85,7 @@ def test_ctrl_c_drains_and_leaves_whole_outputs(engine: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_second_ctrl_c_ends_at_once_and_says_what_was_in_flight(engine: str, tmp_path: Path) -> None:
     with filming(tmp_path, engine, "--held", "20") as child:
+        until(lambda: frames_so_far(tmp_path / "scene.mp4.part") >= 5, child)
         child.send_signal(signal.SIGINT)
         assert child.stdout is not None
         assert any("stopping" in line for line in child.stdout)
