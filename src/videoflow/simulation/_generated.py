@@ -81,6 +81,7 @@ class _Growing:
     nodes: int = 0
     troubled: int = 0
     renumbers: bool = False
+    fatal: bool = False
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def has(self, feature: str, share: float) -> bool:
@@ -185,6 +186,7 @@ def _trouble(growing: _Growing) -> dict[str, list[int]]:
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
         if growing.troubled < 2 and growing.has(kind, share):
             growing.troubled += 1
+            growing.fatal |= kind == "fatal"
             found[kind] = sorted(
                 {growing.chance.randrange(3) for _ in range(growing.chance.choice((1, 1, 2)))}
             )
@@ -226,8 +228,8 @@ def _step(growing: _Growing) -> None:
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
-    if growing.has("state", 0.4 if joins else 0.25):
-        return library.LastWords if growing.has("flush", 0.5) else library.Sum
+    if growing.has("state", 0.4 if joins or growing.fatal else 0.25):
+        return library.LastWords if growing.has("flush", 0.8 if growing.fatal else 0.5) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split
     if growing.has("moody", 0.08):

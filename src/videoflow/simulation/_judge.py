@@ -5,7 +5,7 @@ Used by whoever simulates. Each violation is one sentence that begins with the p
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from videoflow.backends.coverage import OriginRecord
+from videoflow.backends.coverage import Cause, OriginRecord
 from videoflow.backends.messaging import Kind
 from videoflow.graph.report import Verdict
 from videoflow.graph.spec import NodeKind
@@ -47,6 +47,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     violations += _letters(found, wanted, levels)
     if not stopped:
         violations += _announced(subject, found, wanted, aborted=aborted)
+    violations += () if aborted else _told_aside(found)
     violations += [f"payloads: one was left: {left}" for left in found.left]
     return violations
 
@@ -228,6 +229,15 @@ def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
 
 def _source(row: object) -> str:
     return str(row[0]) if isinstance(row, list) and row and isinstance(row[0], str) else ""
+
+
+def _told_aside(found: Outcome) -> Iterator[str]:
+    """Looks whether the ports of a node say of what was put aside that it was."""
+    for node in sorted({node for node, _ in found.letters}):
+        for channel, records in found.announced.items():
+            causes = {cause for record in records for _, cause, _ in (*record.ordinals, *record.deep_items)}
+            if channel.partition(".")[0] == node and records and Cause.DEAD_LETTER not in causes:
+                yield f"skips: {channel} does not say that {node} put an input aside"
 
 
 def _letters(found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:
