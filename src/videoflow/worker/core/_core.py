@@ -113,6 +113,8 @@ class ReaderCore(Checkpointing):
             if group is not None:
                 yield from self._work(group)
                 continue
+            if not (self.pending or self._order.holding) and all(p.drained for p in self._progress):
+                yield from self.last_checkpoint()  # what an abort had held up was worked on meanwhile
             fresh = yield from self._pull(wait=not self.pending)
             if fresh:
                 continue
