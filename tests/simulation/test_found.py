@@ -1,0 +1,122 @@
+"""What the simulation found in the product, as small as it was made: none of it may come back."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.graphs import simulated, source
+from videoflow.graph import merge
+from videoflow.simulation import PlannedFault, Schedule
+from videoflow.simulation import _library as library
+
+SEEDS = range(12)
+
+
+def fails(*schedules: Schedule, sinks: tuple[Any, ...]) -> list[str]:
+    simulation = simulated(*sinks)
+    assert simulation.broken == ()
+    return [v for schedule in schedules for v in simulation.run(schedule).violations]
+
+
+def test_a_live_edge_whose_reader_begins_late_loses_nothing_without_a_word() -> None:
+    origin = source(6)
+    join = library.Step(2, name="join", missing="skip")(origin.latest(), origin)
+    late = [
+        Schedule(seed, (PlannedFault("join-0", "acquire.after", action),))
+        for seed in SEEDS
+        for action in ("delay", "crash")
+    ]
+    assert fails(*late, sinks=(library.Rows(name="rows")(join),)) == []
+
+
+@pytest.mark.parametrize("action", ["raise", "crash"])
+@pytest.mark.parametrize("point", ["commit.after", "process.after", "publish.sent"])
+def test_stored_outputs_of_a_commit_outlive_their_worker_and_the_restarts_of_others(
+    point: str, action: str
+) -> None:
+    totals = library.Sum(1, large=True, name="totals")(source(4))
+    other = library.Step(2, large=True, name="other", ordered=False)(totals)
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("totals-0", point, action, 1 + seed % 3),
+                PlannedFault("other-0", "receive.after", "crash", 1),
+            ),
+        )
+        for seed in SEEDS
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(other),)) == []
+
+
+def test_what_happens_inside_a_task_is_accounted_for_whatever_dies_after_the_commit() -> None:
+    first = library.Step(1, name="first", fuse="pair")(source(5))
+    second = library.Sum(2, name="second", fuse="pair")(first)
+    schedules = [
+        Schedule(seed, (PlannedFault("first-0", point, "crash", 1 + seed % 3),))
+        for seed in SEEDS
+        for point in ("commit.after", "process.after", "settle.sent")
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(second),)) == []
+
+
+def test_items_of_an_ended_epoch_that_were_committed_are_only_settled() -> None:
+    camera = library.Live(5, name="camera")
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("camera-0", "call:look", "unreadable", 5),
+                PlannedFault("saver-0", "fence:Settle", "replace", 1 + seed % 3),
+            ),
+        )
+        for seed in SEEDS
+    ]
+    assert fails(*schedules, sinks=(library.Saver(2, name="saver")(camera),)) == []
+
+
+def test_a_source_that_is_stopped_before_it_comes_again_to_where_it_was_has_lost_nothing() -> None:
+    schedules = [
+        Schedule(seed, (PlannedFault("source-0", "commit.before", "raise"),), stop_at=step)
+        for seed in SEEDS
+        for step in (30, 45, 60)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(source(6)),)) == []
+
+
+def test_a_statement_is_sent_whole_although_the_room_for_it_comes_bit_by_bit() -> None:
+    parts = library.Split(3, large=True, name="parts", ordered=False)(source(6))
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("parts-0", "call:put", "full", full),
+                PlannedFault("parts-0", "process.after", "crash", died),
+            ),
+        )
+        for seed in range(4)
+        for full in range(1, 6)
+        for died in range(1, 5)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(parts),)) == []
+
+
+@pytest.mark.parametrize("fatal", range(4))
+@pytest.mark.parametrize("keeps", [library.Rows, library.Saver])
+def test_a_failure_ends_every_run_whatever_it_leaves_half_said(fatal: int, keeps: Any) -> None:
+    one, two = source(4), library.Source(4, 7, name="other")
+    trouble = {"fatal": [fatal]}
+    merged = library.Step(1, name="merged", ordered=False, replicas=2, trouble=trouble)(merge(one, two))
+    joined = library.LastWords(2, name="joined", missing="none")(
+        one, library.Step(3, name="step", trouble=trouble)(one).latest()
+    )
+    sinks = (keeps(name="a")(merged), keeps(name="b")(joined))
+    assert fails(*(Schedule(seed) for seed in SEEDS), sinks=sinks) == []
+
+
+def test_the_end_of_an_epoch_does_not_close_the_window_of_a_partition_without_items() -> None:
+    camera = library.Live(3, name="camera")
+    both = library.Moody(1, name="both", deterministic=False)(merge(source(20), camera))
+    shared = library.LastWords(2, name="shared", replicas=2, partition_by="source")(both)
+    schedules = [Schedule(seed, (PlannedFault("camera-0", "commit.after", "crash"),)) for seed in SEEDS]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(shared),)) == []
