@@ -1,5 +1,6 @@
 """Planning reads capabilities and does nothing else: on fakes, on real backends, before a refused run."""
 
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -73,9 +74,14 @@ def modules_called(call: Callable[[], object]) -> set[str]:
     """The modules whose functions a call uses; it is made once before, so that nothing is loaded in it."""
     found: set[str] = set()
     for _ in range(2):
+        gc.collect()  # what is collected while it is watched may call anything
+        gc.disable()
         found.clear()
-        with profiled(into=found), suppress(FlowError):
-            call()
+        try:
+            with profiled(into=found), suppress(FlowError):
+                call()
+        finally:
+            gc.enable()
     return found - {__name__}
 
 
