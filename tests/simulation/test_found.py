@@ -49,6 +49,18 @@ def test_stored_outputs_of_a_commit_outlive_their_worker_and_the_restarts_of_oth
     assert fails(*schedules, sinks=(library.Rows(name="rows")(other),)) == []
 
 
+def test_what_a_dead_worker_has_committed_is_not_cleared_away_by_another_one() -> None:
+    origin = source(4)
+    totals = library.Sum(1, large=True, name="totals")(origin)
+    other = library.Step(2, name="other", ordered=False, trouble={"killer": [0, 1, 2]})(origin)
+    schedules = [
+        Schedule(seed, (PlannedFault("totals-0", "process.after", "crash", 1 + seed % 4),))
+        for seed in range(40)
+    ]
+    sinks = (library.Rows(name="rows")(totals), library.Sink(name="sink")(other))
+    assert fails(*schedules, sinks=sinks) == []
+
+
 def test_what_happens_inside_a_task_is_accounted_for_whatever_dies_after_the_commit() -> None:
     first = library.Step(1, name="first", fuse="pair")(source(5))
     second = library.Sum(2, name="second", fuse="pair")(first)
@@ -60,19 +72,22 @@ def test_what_happens_inside_a_task_is_accounted_for_whatever_dies_after_the_com
     assert fails(*schedules, sinks=(library.Rows(name="rows")(second),)) == []
 
 
-def test_items_of_an_ended_epoch_that_were_committed_are_only_settled() -> None:
+@pytest.mark.parametrize("hold", [2, 3])
+def test_items_of_an_ended_epoch_that_were_committed_are_only_settled(hold: int) -> None:
     camera = library.Live(5, name="camera")
     schedules = [
         Schedule(
-            seed,
+            1,
             (
-                PlannedFault("camera-0", "call:look", "unreadable", 5),
-                PlannedFault("saver-0", "fence:Settle", "replace", 1 + seed % 3),
+                PlannedFault("camera-0", "source.item", "crash", item),
+                PlannedFault("saver-0", "fence:Settle", "replace", settle),
             ),
+            calm=True,
         )
-        for seed in SEEDS
+        for item in range(1, 5)
+        for settle in range(1, 4)
     ]
-    assert fails(*schedules, sinks=(library.Saver(2, name="saver")(camera),)) == []
+    assert fails(*schedules, sinks=(library.Saver(hold, name="saver")(camera),)) == []
 
 
 def test_a_source_that_is_stopped_before_it_comes_again_to_where_it_was_has_lost_nothing() -> None:
@@ -112,6 +127,15 @@ def test_a_failure_ends_every_run_whatever_it_leaves_half_said(fatal: int, keeps
     )
     sinks = (keeps(name="a")(merged), keeps(name="b")(joined))
     assert fails(*(Schedule(seed) for seed in SEEDS), sinks=sinks) == []
+
+
+def test_an_aborted_join_does_not_wait_for_what_its_own_credit_holds_back() -> None:
+    one = source(1)
+    totals = library.LastWords(2, name="totals")(one)
+    step = library.Step(3, name="step", trouble={"fatal": [0]})(one.latest())
+    joined = library.Step(4, name="joined", missing="none")(totals.latest(), step.latest())
+    schedules = [Schedule(seed, calm=seed == 0) for seed in SEEDS]
+    assert fails(*schedules, sinks=(library.Sink(name="sink")(joined),)) == []
 
 
 def test_the_end_of_an_epoch_does_not_close_the_window_of_a_partition_without_items() -> None:
