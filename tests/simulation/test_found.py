@@ -144,3 +144,20 @@ def test_the_end_of_an_epoch_does_not_close_the_window_of_a_partition_without_it
     shared = library.LastWords(2, name="shared", replicas=2, partition_by="source")(both)
     schedules = [Schedule(seed, (PlannedFault("camera-0", "commit.after", "crash"),)) for seed in SEEDS]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(shared),)) == []
+
+
+def test_the_end_of_an_epoch_that_was_published_before_the_terminator_is_not_said_again() -> None:
+    camera = library.Live(3, name="camera")
+    moody = library.Moody(1, name="moody", deterministic=False)(camera)
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("moody-0", "terminator.sent", "crash"),
+                PlannedFault("camera-0", "publish.accepted", "crash", 3),
+            ),
+            calm=True,
+        )
+        for seed in range(3)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(moody),)) == []

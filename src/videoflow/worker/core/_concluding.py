@@ -87,14 +87,24 @@ class Concluding:
 
     def republish(self) -> Steps:
         """Publishes what an earlier incarnation committed and may not have published."""
-        yield from self.say_again([data for entry in self.start.committed.outbox for data in entry.envelopes])
+        outbox = [data for entry in self.start.committed.outbox for data in entry.envelopes]
+        yield from self.say_again(outbox, ended=True)
 
-    def say_again(self, recorded: Sequence[bytes]) -> Steps:
-        """Publishes encoded envelopes that were recorded before."""
+    def say_again(self, recorded: Sequence[bytes], *, ended: bool = False) -> Steps:
+        """Publishes encoded envelopes that were recorded before.
+
+        Args:
+            recorded: They.
+            ended: An earlier incarnation may have ended the channels, which it did after publishing them all.
+        """
         remaining = list(recorded)
         while remaining:
             outcomes = yield Republish(remaining)
-            remaining = [data for data, o in zip(remaining, outcomes, strict=True) if _again(o)]
+            remaining = [
+                data
+                for data, outcome in zip(remaining, outcomes, strict=True)
+                if not (ended and _is_sealed(outcome)) and _again(outcome)
+            ]
 
     def publish(self, publications: Sequence[Publication], barrier: str = "publish.sent") -> Steps:
         """Publishes until everything is accepted."""
@@ -180,6 +190,10 @@ class Over(Concluding):
 def flush_origin(node: str, partition: int) -> Origin:
     """Returns the origin that the flush outputs of a node start at, in one of its partitions."""
     return Origin(f"{node}:flush" if partition == 0 else f"{node}:flush:{partition}", 0, 0)
+
+
+def _is_sealed(outcome: object) -> bool:
+    return isinstance(outcome, Rejected) and outcome.reason is RejectReason.SEALED
 
 
 def _again(outcome: object) -> bool:
