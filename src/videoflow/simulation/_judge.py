@@ -48,7 +48,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     if not stopped:
         violations += _announced(subject, found, wanted, aborted=aborted)
     violations += () if aborted else _told_aside(found)
-    # A task that is given up publishes nothing more, what it has committed included: the run's end clears that.
+    # A task that is given up publishes nothing more, not even what it committed: the run's end clears that.
     left = [each for each in found.left if not (aborted and "'intent/" in each)]
     violations += [f"payloads: one was left: {each}" for each in left]
     return violations
