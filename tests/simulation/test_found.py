@@ -161,3 +161,22 @@ def test_the_end_of_an_epoch_that_was_published_before_the_terminator_is_not_sai
         for seed in range(3)
     ]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(moody),)) == []
+
+
+def test_an_epoch_that_has_only_come_is_not_committed_as_begun() -> None:
+    camera = library.Live(3, name="camera")
+    totals = library.Sum(1, name="totals")(camera)
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("totals-0", "commit.after", "crash", commit),
+                PlannedFault("camera-0", "publish.accepted", "crash", item),
+                PlannedFault("totals-0", "acquire.after", "delay"),
+            ),
+        )
+        for seed in SEEDS
+        for commit in (1, 2, 3)
+        for item in (1, 2, 3)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(totals),)) == []

@@ -166,7 +166,7 @@ class OrderedInputs:
         return [
             CursorRecord(node, epoch, list(line.expected))
             for (node, epoch), line in sorted(self._lines.items())
-            if epoch >= self._epochs.get(node, 0)
+            if epoch == self._epochs.get(node, 0)  # of a later one nothing was given out
         ]
 
     def reached(self) -> tuple[tuple[str, int, int], ...]:
