@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from videoflow.backends.coverage import Cause, OriginRecord
 from videoflow.backends.messaging import Kind
 from videoflow.graph.report import Verdict
-from videoflow.graph.spec import NodeKind
+from videoflow.graph.spec import NodeKind, NodeSpec
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
 from videoflow.simulation._levels import Level, levels_made_of, levels_of
@@ -35,7 +35,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
         level = levels[node.name]
         if node.options.missing == "skip" and any(made.missing for made in calls):
             violations.append(f"joins: {node.name} was called without an input, which it did not ask for")
-        if node.kind is not NodeKind.PRODUCER:
+        if node.kind is not NodeKind.PRODUCER and not _may_change(subject, node):
             violations += _compared(node.name, calls, wanted.record.calls.get(node.name, []), level)
         task = subject.plan.task_of(node.name)
         if task.mode is not InputMode.COMPETING and node.name == task.nodes[0]:
@@ -134,6 +134,13 @@ def _values(node: str, given: Iterable[Made], right: set[Mark]) -> Iterator[str]
         if made.given not in right:
             yield f"results: {node} was given {_place(made)} with a value that does not exist"
             return
+
+
+def _may_change(subject: Subject, node: NodeSpec) -> bool:
+    """Looks at each incarnation for itself: a new one begins with what was not settled."""
+    nodes = subject.plan.task_of(node.name).nodes
+    before = nodes[: nodes.index(node.name)]
+    return any(not subject.plan.spec.node(name).options.deterministic for name in before)
 
 
 def _place(made: Made) -> str:

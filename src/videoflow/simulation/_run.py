@@ -275,11 +275,18 @@ class SimulatedRun:
                 live.nodes.cut_short = True
             return
         name = type(action).__name__
-        exclusive = station.task.mode is not InputMode.COMPETING
+        exclusive = station.task.mode is not InputMode.COMPETING and not self._is_live(station)
         if exclusive and name in FENCED and station.script.reach(f"fence:{name}") is not None:
             self._tell(station, f"is replaced before its {name}, and lives on")
             self.zombies.add(station)
             self._bury(station)
+
+    def _is_live(self, station: Station) -> bool:
+        """Whether it is a source that opens epochs: who replaces one reads what it said, and then ends that.
+
+        Only a death that is certain comes before the reading; one host sees to that.
+        """
+        return not self.subject.plan.spec.node(station.task.nodes[0]).traits.resumable
 
     # Deaths -----------------------------------------------------------------------------------
 
