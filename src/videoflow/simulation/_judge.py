@@ -137,7 +137,7 @@ def _values(node: str, given: Iterable[Made], right: set[Mark]) -> Iterator[str]
 
 
 def _may_change(subject: Subject, node: NodeSpec) -> bool:
-    """Looks at each incarnation for itself: a new one begins with what was not settled."""
+    """Whether another value may come again: inside a task, behind a node that may answer differently."""
     nodes = subject.plan.task_of(node.name).nodes
     before = nodes[: nodes.index(node.name)]
     return any(not subject.plan.spec.node(name).options.deterministic for name in before)
