@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.contracts.defects import DEFECTS, Defect
+from tests.contracts.defect import Defect
+from tests.contracts.defects import DEFECTS
 
 PATIENCE_SECONDS = 0.5
 HANGS_SECONDS = 5.0
