@@ -4,7 +4,8 @@ Used by adapters' tests, through Hypothesis' `run_state_machine_as_test`; Hypoth
 subclass that says how its subjects are made.
 """
 
-from videoflow.testing.examiners.machines._messaging import MessagingMachine, PartitionMachine, TwinMachine
+from videoflow.testing.examiners.machines._messaging import MessagingMachine
 from videoflow.testing.examiners.machines._stores import PayloadMachine, StoreMachine
+from videoflow.testing.examiners.machines._twins import PartitionMachine, TwinMachine
 
 __all__ = ["MessagingMachine", "PartitionMachine", "PayloadMachine", "StoreMachine", "TwinMachine"]
