@@ -82,8 +82,8 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     "it ends before its last words": (
         Change(
             CORE,
-            "            if not aborted:\n                yield from self.flush",
-            "            if not aborted:\n                yield Terminate(Kind.END)\n"
+            "            if not (aborted or self.suspended):\n                yield from self.flush",
+            "            if not (aborted or self.suspended):\n                yield Terminate(Kind.END)\n"
             "                yield from self.flush",
         ),
         STEPPED + "test_outputs_of_a_stateful_task_are_committed_before_they_are_published",

@@ -5,11 +5,11 @@ knows no clock, no thread and no backend.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, Origin
+from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import (
     Completed,
     CompletedReason,
@@ -22,25 +22,22 @@ from videoflow.backends.messaging import (
 from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
+from videoflow.worker.core._assembly import Assembly
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
-from videoflow.worker.core._elements import absence_of, element_of, join, many_of, none_of
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
-from videoflow.worker.core._settling import abandonment, deliveries_of, settlement
+from videoflow.worker.core._settling import abandonment, settlement
 from videoflow.worker.core._walk import Outcome, RunAborted
 from videoflow.worker.core.actions import (
     Commit,
     Element,
     FailRun,
-    Failure,
     KeepOnce,
-    Load,
     Progress,
     Pull,
-    PutAside,
     Recall,
     Steps,
     Terminate,
@@ -53,16 +50,14 @@ class ReaderCore(Checkpointing):
     def __init__(self, start: Start) -> None:
         super().__init__(start)
         task = start.program.task
-        self._joins = task.mode is InputMode.JOIN
         self._competing = task.mode is InputMode.COMPETING
         self._once = self._competing and self.outbox
         self.outbox = self.outbox and not self._once
         self._forget: list[str] = []
         self._partitioned = task.partitions > 1
-        self._deeper = start.program.deeper if self._joins else (False,) * len(task.inputs)
-        self._depth = len(start.program.entry.spec.scope)
-        above = start.program.above if self._joins else None
-        self._order = OrderedInputs(self._deeper, self._depth, above)
+        self._assembly = Assembly(start.program, self.walk)
+        above = start.program.above if self._assembly.joins else None
+        self._order = OrderedInputs(self._assembly.deeper, self._assembly.depth, above)
         self._worked: list[CursorRecord] = []
         self._controls: list[Held] = []
         self._loose: deque[Held] = deque()
@@ -229,7 +224,7 @@ class ReaderCore(Checkpointing):
         suspect = group.suspect
         if suspect and self.pending:
             yield from self.conclude_pending()
-        element = yield from self._element(group)
+        element = yield from self._assembly.element(group)
         recalled = None
         if isinstance(element, Outcome):
             outcome, cause = element, None
@@ -308,52 +303,6 @@ class ReaderCore(Checkpointing):
     def _taken_controls(self) -> list[tuple[DeliveryToken, Settlement]]:
         controls, self._controls = self._controls, []
         return [(held.delivery.token, Completed(CompletedReason.SKIPPED)) for held in controls]
-
-    def _element(self, group: Group) -> Steps:
-        """Makes the element that a group stands for; an `Outcome` where its bytes cannot be had."""
-        given = [held for member in group.members for held in deliveries_of(member)]
-        said = [element_of(self.program.run_id, group, held) for held in given]
-        loaded = tuple(h.delivery if h.delivery.envelope.kind is Kind.DATA else None for h in given)
-        failure = None
-        if any(delivery is not None for delivery in loaded):
-            values = yield Load(loaded)
-            if isinstance(values, Failure):
-                failure = values
-                values = (None,) * len(said)
-            for element, value, delivery in zip(said, values, loaded, strict=True):
-                if delivery is not None:
-                    element.values = (value,)
-        entry = self.program.entry.spec
-        members = self._members(group, iter(said))
-        lead = members[0]
-        if self._joins or lead is None:
-            names = self.program.entry.input_names
-            none = entry.options.missing == "none"
-            lead = join(self.program.run_id, entry.name, names, members, missing_is_none=none)
-        element = lead
-        if failure is None or element.cause is not None:
-            return element
-        reference = yield PutAside(entry.name, element, failure, 1)
-        element.cause, element.values = Cause.DEAD_LETTER, ()
-        outcome = yield from self.walk.input(element, suspect=False)
-        outcome.record_ref = reference
-        return outcome
-
-    def _members(self, group: Group, said: Iterator[Element]) -> list[Element | None]:
-        """Returns what each input says of a group's trace: an item, a list of items, or nothing."""
-        none = self.program.entry.spec.options.missing == "none"
-        members: list[Element | None] = []
-        for number, (member, deeper) in enumerate(zip(group.members, self._deeper, strict=True)):
-            if member is None:
-                absent = group.absent[number]
-                members.append(absence_of(group.origin, group.path) if absent else None)
-            elif isinstance(member, list):
-                items = [next(said) for _ in member]
-                members.append(many_of(items, self._depth, missing_is_none=none))
-            else:
-                one = next(said)
-                members.append(none_of(one) if deeper else one)
-        return members
 
     def conclude_pending(self) -> Steps:
         """Commits, publishes and settles what was worked on."""
