@@ -6,75 +6,21 @@ another core starts from what was committed and settled.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from videoflow.backends.coverage import Coverage, Fate, Origin
+from tests.worker.channels import RUN, Channels
+from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import (
     Acquired,
     Delivery,
-    DeliveryToken,
-    Envelope,
     Kind,
-    SubscriptionId,
-    announced_fate,
-    settled_fate,
 )
-from videoflow.backends.outcomes import Accepted, Durability, SettleConfirmed
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed, OutboxEntry, SourcePosition
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import channel_id, make_program, subscription_id
 from videoflow.worker.core import Start, actions, make_core
 
 Function = Callable[[actions.Element], Sequence[tuple[str, Any, str | None]]]
-RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-
-
-@dataclass
-class Log:
-    """One channel: what was said, in order, and which writers have ended."""
-
-    slots: int
-    envelopes: list[Envelope] = field(default_factory=list)
-    values: dict[str, Any] = field(default_factory=dict)
-    announced: Coverage = field(default_factory=Coverage)
-    ended: dict[int, Kind] = field(default_factory=dict)
-
-
-@dataclass
-class Reading:
-    """One subscription: position -> holder of its lease, and what is settled."""
-
-    log: Log
-    partition: int = 0
-    leased: dict[int, str] = field(default_factory=dict)
-    settled: dict[int, Any] = field(default_factory=dict)
-    counts: dict[int, int] = field(default_factory=dict)
-    coverage: Coverage = field(default_factory=Coverage)
-
-    def release(self, owner: str) -> None:
-        """Takes back what a dead owner held."""
-        for position in [p for p, holder in self.leased.items() if holder == owner]:
-            if position not in self.settled:
-                del self.leased[position]
-                self.counts[position] = self.counts.get(position, 1) + 1
-
-    def positions(self) -> list[int]:
-        """The places in the log that are for this partition."""
-        return [p for p, e in enumerate(self.log.envelopes) if e.partition == self.partition]
-
-    def floors(self) -> dict[int, int]:
-        """Up to where everything is settled."""
-        end = len(self.log.envelopes)
-        floor = next((p for p in self.positions() if p not in self.settled), end)
-        return {0: floor - 1} if floor else {}
-
-    def progress(self) -> actions.Progress:
-        sealed = len(self.log.ended) == self.log.slots
-        everything = len(self.positions())
-        drained = sealed and len(self.leased.keys() | self.settled.keys()) == everything
-        aborted = Kind.ABORT in self.log.ended.values()
-        return actions.Progress(drained, sealed and len(self.settled) == everything, aborted, sealed)
 
 
 class Replica:
@@ -179,19 +125,8 @@ class Bench:
         self.items = items
         self.functions = functions
         self.random = random.Random(seed)
-        self.logs = {channel_id(c.ref, "flow", RUN): Log(c.slots) for c in plan.channels}
-        self.readings: dict[SubscriptionId, Reading] = {}
-        for task in plan.tasks:
-            for given in task.inputs:
-                for subscription in given.subscriptions:
-                    for partition in range(subscription.channel.partitions):
-                        name = subscription_id(subscription, "flow", RUN, partition)
-                        self.readings[name] = Reading(self.logs[name.channel], partition)
-            for control in task.controls:
-                for subscription in control.subscriptions:
-                    for slot in range(task.replicas):
-                        name = subscription_id(subscription, "flow", RUN, slot)
-                        self.readings[name] = Reading(self.logs[name.channel])
+        self.channels = Channels(plan, self.random)
+        self.logs, self.readings = self.channels.logs, self.channels.readings
         self.replicas = [Replica(self, task, slot) for task in plan.tasks for slot in range(task.replicas)]
         self.calls: list[tuple[str, actions.Element]] = []
         self.markers: list[tuple[str, str, Any]] = []
@@ -220,7 +155,7 @@ class Bench:
             case actions.PullMarkers():
                 return self._markers(replica)
             case actions.Load(members=members):
-                return tuple(None if m is None else self._value(m) for m in members)
+                return tuple(None if m is None else self.channels.value(m) for m in members)
             case actions.Call() | actions.Control():
                 return self._call(replica, action)
             case actions.Checkpoint(final=final):
@@ -244,11 +179,11 @@ class Bench:
     def _record(self, replica: Replica, action: actions.Action) -> Any:
         match action:
             case actions.Publish(publications=publications):
-                return self._publish(replica, publications)
+                return self.channels.publish(replica.slot, publications)
             case actions.Settle(settlements=settlements):
-                return [self._settle(replica, token, how) for token, how in settlements]
+                return [self.channels.settle(replica.owner, token, how) for token, how in settlements]
             case actions.Republish(pending=pending):
-                return self._publish(replica, [self.outbox[key] for key in pending])
+                return self.channels.publish(replica.slot, [self.outbox[key] for key in pending])
             case actions.Attempts(node=node, input_id=input_id):
                 if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
                     return actions.PUT_ASIDE
@@ -352,7 +287,7 @@ class Bench:
 
     def _pull(self, replica: Replica, action: actions.Pull) -> Any:
         deliveries = [
-            self._receive(replica, subscription, after)
+            self.channels.receive(replica.owner, subscription, after)
             for subscription, after in zip(replica.subscriptions, action.after, strict=True)
         ]
         progress = [self.readings[s].progress() for s in replica.subscriptions]
@@ -368,70 +303,7 @@ class Bench:
 
     def _markers(self, replica: Replica) -> list[list[Delivery]]:
         """Gives what has come; a subscription to markers is given items alone."""
-        found = [self._receive(replica, subscription, None) for subscription in replica.controls]
-        return [[d for d in given if d.envelope.kind is Kind.DATA] for given in found]
-
-    def _receive(
-        self, replica: Replica, subscription: SubscriptionId, after: Mapping[int, int] | None
-    ) -> list[Delivery]:
-        reading = self.readings[subscription]
-        count = self.random.randint(1, 3)
-        found: list[Delivery] = []
-        for position in reading.positions():
-            envelope = reading.log.envelopes[position]
-            taken = position in reading.settled or (after is None and position in reading.leased)
-            if taken or (after is not None and position <= after.get(0, -1)):
-                continue
-            if len(found) == count:
-                break
-            reading.leased[position] = replica.owner
-            tries = reading.counts.get(position, 1)
-            token = DeliveryToken(subscription, str(position), (0, position), tries, tries)
-            found.append(Delivery(token, envelope, 0.0))
-        return found
-
-    def _value(self, delivery: Delivery) -> Any:
-        return self.logs[delivery.envelope.channel].values[delivery.envelope.publication_id]
-
-    def _publish(self, replica: Replica, publications: Sequence[actions.Publication]) -> list[Accepted]:
-        """Appends statements: all of one, or nothing where it was said before."""
-        known: dict[tuple[str, str], bool] = {}
-        for publication in publications:
-            envelope = publication.envelope
-            key = str(envelope.channel), envelope.input_id
-            covered = self.logs[envelope.channel].announced.covers(envelope.origin, envelope.path)
-            said = announced_fate(envelope) is not None
-            known[key] = known.get(key, False) or (said and covered)
-        return [
-            self._append(replica, p, duplicate=known[str(p.envelope.channel), p.envelope.input_id])
-            for p in publications
+        found = [
+            self.channels.receive(replica.owner, subscription, None) for subscription in replica.controls
         ]
-
-    def _append(self, replica: Replica, publication: actions.Publication, *, duplicate: bool) -> Accepted:
-        envelope = publication.envelope
-        log = self.logs[envelope.channel]
-        assert duplicate or replica.slot not in log.ended, "published after its terminator"
-        if not duplicate:
-            log.envelopes.append(envelope)
-            log.values[envelope.publication_id] = publication.value
-            _close(log.announced, envelope, announced_fate(envelope))
-        return Accepted(envelope.publication_id, len(log.envelopes), duplicate, Durability.MEMORY)
-
-    def _settle(self, replica: Replica, token: DeliveryToken, how: Any) -> SettleConfirmed:
-        reading = self.readings[token.subscription]
-        assert reading.leased[token.position[1]] == replica.owner
-        position = token.position[1]
-        if position not in reading.settled:
-            reading.settled[position] = how
-            envelope = reading.log.envelopes[position]
-            _close(reading.coverage, envelope, settled_fate(envelope, how))
-        return SettleConfirmed(token, "settled")
-
-
-def _close(coverage: Coverage, envelope: Envelope, fate: Fate | None) -> None:
-    if fate is None:
-        return
-    node, epoch, _ = envelope.origin
-    coverage.close_intervals(node, epoch, envelope.intervals, fate)
-    if not envelope.intervals:
-        coverage.close(envelope.origin, envelope.path, fate)
+        return [[d for d in given if d.envelope.kind is Kind.DATA] for given in found]
