@@ -112,9 +112,7 @@ def _suspend(folder: RunFolder, records: FlowRuntime) -> bool:
     deadline = RealClock().monotonic() + CALL_SECONDS
     if records.desired(deadline=deadline) is not Desired.RUN:
         raise refuse_stopping()
-    spec = folder.spec()
-    if spec is not None:
-        note_resumable(spec, records, deadline=deadline)
+    note_resumable(records, deadline=deadline)
     return records.raise_desired(Desired.STOP, deadline=deadline) is Desired.STOP
 
 

@@ -24,6 +24,9 @@ from videoflow.graph.report import EdgeReport
 from videoflow.planner.plan import ControlEdgePlan, EdgePlan, Plan, Transport
 from videoflow.worker.core.actions import InnerFate
 
+KeptOn = tuple[str, str, str, int | None]
+"""Reader, node and port, and for markers the replica, of an edge on which something is kept."""
+
 
 class InnerLedger:
     """Fates on edges inside tasks, joined by union as workers report them."""
@@ -167,10 +170,13 @@ def _first_outside(whole: IntervalSet, part: IntervalSet) -> int | None:
     return None
 
 
-def take_off(edges: Sequence[EdgeReport], plan: Plan, kept: Mapping[tuple[str, str, str], int]) -> None:
+def take_off(edges: Sequence[EdgeReport], plan: Plan, kept: Mapping[KeptOn, int]) -> None:
     """Shows what is kept for a run to come as in flight."""
-    for report, edge in zip(edges, plan.edges, strict=False):
-        count = kept.get((edge.reader or "", edge.parent, edge.port), 0)
+    planned: list[EdgePlan | ControlEdgePlan] = list(plan.edges)
+    for control in plan.controls:
+        planned += [control] * plan.task_of(control.child).replicas
+    for report, edge in zip(edges, planned, strict=True):
+        count = kept.get((edge.reader or "", edge.parent, edge.port, report.replica), 0)
         report.delivered -= count
         report.in_flight += count
 

@@ -14,9 +14,9 @@ from videoflow.backends.outcomes import Known
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._continuity import Records
-from videoflow.engines._ledger import InnerLedger
+from videoflow.engines._ledger import InnerLedger, KeptOn
 from videoflow.engines._live import Figures, summed
-from videoflow.engines._provision import subscriptions_of
+from videoflow.engines._provision import markers_of, subscriptions_of
 from videoflow.engines._suspended import Resumption, Suspended
 from videoflow.engines._unresumable import note_resumable
 from videoflow.graph.report import GapReport, RunReport, Verdict
@@ -52,7 +52,8 @@ class Past:
         self._resumption, self._clock = resumption, clock
         flow_id = plan.spec.flow_id
         self._channels = [channel_id(channel.ref, flow_id, run_id) for channel in plan.channels]
-        self._subscriptions = [name for _, _, name in subscriptions_of(plan, run_id)]
+        readers = (*subscriptions_of(plan, run_id), *markers_of(plan, run_id))
+        self._subscriptions = [name for _, _, name in readers]
         self.before = resumption.suspended if resumption else None
 
     def _deadline(self) -> float:
@@ -80,7 +81,8 @@ class Past:
                     self._runtime.put_note(name, note, deadline=deadline)
         for task in self._plan.tasks:
             for slot in range(task.replicas):
-                settled = [self._settled_by(name) for name in self._read_by(task.name, slot)]
+                inputs, _ = self._read_by(task.name, slot)
+                settled = [self._settled_by(name) for name in inputs]
                 note = msgspec.msgpack.encode(Before(settled, (task.name, slot) in over))
                 self._runtime.put_note(f"earlier/{task.name}/{slot}", note, deadline=deadline)
 
@@ -89,10 +91,15 @@ class Past:
         if self._resumption is not None:
             self._resumption.release()
 
-    def _read_by(self, task: str, slot: int) -> list[SubscriptionId]:
+    def _read_by(self, task: str, slot: int) -> tuple[list[SubscriptionId], list[SubscriptionId]]:
+        """Returns what a replica reads, and the markers that it takes."""
         program = make_program(self._plan, self._plan.task(task), self._run_id)
         flow_id = self._plan.spec.flow_id
-        return [subscription_id(plan, flow_id, self._run_id, slot) for _, plan in program.subscriptions]
+        inputs, markers = (
+            [subscription_id(plan, flow_id, self._run_id, slot) for _, plan in plans]
+            for plans in (program.subscriptions, program.controls)
+        )
+        return inputs, markers
 
     def _settled_by(self, name: SubscriptionId) -> list[OriginRecord]:
         return [] if self.before is None else self.before.settled[self._subscriptions.index(name)]
@@ -140,11 +147,11 @@ class Past:
 
         return together
 
-    def kept(self, deadline: float) -> dict[tuple[str, str, str], int]:
-        """Returns how many items are kept for a run to come, by (reader, node, port)."""
-        found: dict[tuple[str, str, str], int] = {}
+    def kept(self, deadline: float) -> dict[KeptOn, int]:
+        """Returns how many items are kept for a run to come."""
+        found: dict[KeptOn, int] = {}
         for name, kept in self._kept(deadline).items():
-            edge = name.reader, name.channel.node, name.channel.port
+            edge = name.reader, name.channel.node, name.channel.port, name.slot
             held = [each.records for each in kept if each.envelope]
             found[edge] = found.get(edge, 0) + sum(_statements(records) for records in held)
         return {edge: count for edge, count in found.items() if count}
@@ -154,18 +161,15 @@ class Past:
         for name, note in self._runtime.notes("kept/", deadline=deadline).items():
             _, task, slot, *_ = name.split("/")
             kept = msgspec.msgpack.decode(note, type=KeptDelivery)
-            found.setdefault(self._read_by(task, int(slot))[kept.subscription], []).append(kept)
+            inputs, markers = self._read_by(task, int(slot))
+            found.setdefault([*inputs, *markers][kept.subscription], []).append(kept)
         return found
 
     # Suspending -------------------------------------------------------------------------------
 
     def ask_to_suspend(self, deadline: float) -> None:
-        """Notes that the run is stopped to be resumed; before it is told to stop.
-
-        Raises:
-            NotYet: The flow has what cannot be resumed yet.
-        """
-        note_resumable(self._plan.spec, self._runtime, deadline=deadline)
+        """Notes that the run is stopped to be resumed; before it is told to stop."""
+        note_resumable(self._runtime, deadline=deadline)
 
     def is_to_suspend(self, deadline: float) -> bool:
         """Whether that was asked, here or by a command."""
@@ -220,9 +224,9 @@ class Past:
 
     def _leave_out_kept(self, figures: Figures, deadline: float) -> None:
         """Takes calls that will be made again off the figures, where each was of one item."""
-        for (reader, _, _), count in self.kept(deadline).items():
+        for (reader, _, _, slot), count in self.kept(deadline).items():
             task = self._plan.task(reader.partition("/")[0])
-            if len(task.nodes) == 1 and len(task.inputs) == 1:
+            if slot is None and len(task.nodes) == 1 and len(task.inputs) == 1:
                 found = figures[task.name][task.name]
                 figures[task.name][task.name] = msgspec.structs.replace(found, items=found.items - count)
 

@@ -14,7 +14,7 @@ import msgspec
 from videoflow import wire
 from videoflow.backends.runtime import DeadLetter, Desired, FirstFailure, FlowRuntime
 from videoflow.engines._doubts import compare_with_calls, compare_with_sources
-from videoflow.engines._ledger import judge, take_off
+from videoflow.engines._ledger import KeptOn, judge, take_off
 from videoflow.graph.report import (
     DeadLetterReport,
     EdgeReport,
@@ -60,7 +60,7 @@ class RunFacts:
         quit: It was ended without draining; what was in flight then is accounted for as such.
         lost: Tasks that never ended, with why.
         folder: Run folder, or "".
-        kept: Items kept for a run that is to go on with this one, by (reader, node, port).
+        kept: Items kept for a run that is to go on with this one.
         called_again: Tasks that were given again what an earlier run kept, with 1.
         resumed_from: The run that it goes on with, or "".
     """
@@ -78,7 +78,7 @@ class RunFacts:
     quit: bool = False
     lost: dict[str, str] = field(default_factory=dict)
     folder: str = ""
-    kept: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    kept: Mapping[KeptOn, int] = field(default_factory=dict)
     called_again: Mapping[str, int] = field(default_factory=dict)
     resumed_from: str = ""
 

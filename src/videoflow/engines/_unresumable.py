@@ -1,32 +1,20 @@
 """How a run is asked to stop so that another can go on with it, by its handle or by a command.
 
-Used by the engines and by `videoflow stop`. It refuses a flow that cannot be resumed yet.
+Used by the engines and by `videoflow stop`. It refuses a run that is stopping already.
 """
 
 from videoflow.backends.runtime import FlowRuntime
-from videoflow.errors import NotYet, UsageError
-from videoflow.graph.spec import FlowSpec
+from videoflow.errors import UsageError
 from videoflow.worker import RESUMABLE_NOTE
 
 
-def note_resumable(spec: FlowSpec, records: FlowRuntime, *, deadline: float) -> None:
+def note_resumable(records: FlowRuntime, *, deadline: float) -> None:
     """Notes in the records of a run that it is stopped to be resumed; before it is told to stop.
 
     Args:
-        spec: What it runs.
         records: Of the run.
         deadline: Monotonic seconds.
-
-    Raises:
-        NotYet: The flow has markers.
     """
-    if spec.controls:
-        raise NotYet(
-            "a flow with .control(...) cannot be stopped to be resumed yet",
-            cause="markers that were on their way would be lost",
-            effect="the run goes on",
-            remedy="stop it without --resumable",
-        )
     records.put_note(RESUMABLE_NOTE, b"", deadline=deadline)
 
 

@@ -113,7 +113,6 @@ class RunHandle(Protocol):
 
         Raises:
             UsageError: It cannot be resumed: it is stopping already, or keeps nothing on disk.
-            NotYet: It has what cannot be resumed yet.
         """
         ...
 

@@ -4,7 +4,7 @@ Used by the shell. It refuses to begin where the position of an owned subscripti
 merely not known yet reads as no progress.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from videoflow import faults
@@ -54,7 +54,7 @@ class Reading:
             subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
             for _, plan in job.program.controls
         )
-        self.suspending = Suspending(job, backends, payloads, self._subscriptions)
+        self.suspending = Suspending(job, backends, payloads, self._subscriptions, self._markers)
         self._reported: list[a.Progress] | None = None
         self._control_seen = -1
         self._news = control.watch(lambda: self._control_seen)
@@ -85,14 +85,15 @@ class Reading:
             Quit: While it waited.
         """
         while True:
-            deliveries = self.suspending.given() or [
+            again, marked_again = self.suspending.given()
+            deliveries = again or [
                 self._messaging.receive(subscription, deadline=0.0, max_items=action.max_items, after=after)
                 for subscription, after in zip(
                     self._subscriptions, map(in_channel, action.after), strict=True
                 )
             ]
             self.suspending.took(deliveries)
-            markers = self.markers()
+            markers = marked_again or self._received(self._markers_now)
             failed = self._control.failed_task
             if any(deliveries):
                 self._figures.steps += 1
@@ -111,16 +112,21 @@ class Reading:
                 return a.Pulled(deliveries, progress, failed)
             self._wait_for_input()
 
-    def markers(self, *, last: bool = False) -> list[Sequence[Delivery]]:
-        """Receives the markers that have come.
+    def pull_markers(self, action: a.PullMarkers) -> list[Sequence[Delivery]]:
+        """Receives the markers that have come; waits as the action says.
 
-        Args:
-            last: Those that are on their way are waited for, a little.
+        Raises:
+            Quit: While it waited.
         """
-        receive = self._last_markers if last else self._markers_now
+        if action.rest:
+            return self._received(self._rest_of_markers)
+        return self._received(self._last_markers if action.last else self._markers_now)
+
+    def _received(self, receive: Callable[[SubscriptionId], Sequence[Delivery]]) -> list[Sequence[Delivery]]:
         found = [receive(subscription) for subscription in self._markers]
         if any(found):
             self._figures.steps += 1
+            self.suspending.took(found, markers=True)
             faults.reach("receive.after")
         return found
 
@@ -135,6 +141,20 @@ class Reading:
                 break
             found = self._messaging.receive(subscription, deadline=deadline)
         return found
+
+    def _rest_of_markers(self, subscription: SubscriptionId) -> Sequence[Delivery]:
+        """Returns what has come, or waits for it; nothing only where its writers have ended."""
+        while True:
+            drained = self._progress(subscription).drained
+            found = self._markers_now(subscription)
+            if found or drained:
+                return found
+            waitable = self._messaging.waitable(subscription)
+            self._figures.waiting = True
+            self._backends.clock.wait([waitable, self._news], self._backends.deadline(_WAIT_SECONDS))
+            self._figures.waiting = False
+            if self._control.quit:
+                raise Quit
 
     def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:
         """Decodes the members of a group."""

@@ -55,7 +55,7 @@ class Shell:
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._perform: dict[type, Callable[[Any], Any]] = {
             a.Pull: self._reading.pull,
-            a.PullMarkers: lambda action: self._reading.markers(last=action.last),
+            a.PullMarkers: self._reading.pull_markers,
             a.Load: self._reading.load,
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
             a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
@@ -74,7 +74,7 @@ class Shell:
             a.Attempts: self._attempts,
             a.RecordStarted: self._record_started,
             a.FailRun: self._fail_run,
-            a.Suspend: lambda _: self._reading.suspending.suspend(),
+            a.Suspend: lambda action: self._reading.suspending.suspend(keep=action.keep),
             a.Terminate: self._writing.terminate,
         }
 

@@ -38,7 +38,7 @@ class KeptDelivery(msgspec.Struct, frozen=True):
     """A delivery that was kept, under `kept/<task>/<slot>/<subscription>/<publication id>`.
 
     Attributes:
-        subscription: Number among those of the task.
+        subscription: Number among those of the task, those of its markers behind the others.
         turn: In which order they came.
         envelope: With its value inside; nothing once it is settled.
         records: What it adds to the ledger of its reader: as settled, or as if it were delivered.
@@ -79,15 +79,21 @@ class Suspending:
         job: Which replica.
         backends: With the records of the run.
         payloads: Decodes values.
-        subscriptions: What it reads.
+        inputs: What it reads.
+        markers: The markers that it takes.
     """
 
     def __init__(
-        self, job: Job, backends: Backends, payloads: Payloads, subscriptions: Sequence[SubscriptionId]
+        self,
+        job: Job,
+        backends: Backends,
+        payloads: Payloads,
+        inputs: Sequence[SubscriptionId],
+        markers: Sequence[SubscriptionId],
     ) -> None:
         self._job, self._backends, self._payloads = job, backends, payloads
         self._runtime = backends.runtime
-        self._subscriptions = subscriptions
+        self._inputs, self._subscriptions = len(inputs), (*inputs, *markers)
         self._holds = job.program.checkpointing is not None
         self._unsettled: dict[tuple[int, str], Delivery] = {}
         self._found: list[tuple[str, KeptDelivery, Delivery]] = []
@@ -126,18 +132,25 @@ class Suspending:
             for one, records in zip(found, self.before.settled, strict=True)
         )
 
-    def given(self) -> list[Sequence[Delivery]]:
-        """Returns once, per subscription, the deliveries that an earlier run kept."""
+    def given(self) -> tuple[list[Sequence[Delivery]], list[Sequence[Delivery]]]:
+        """Returns once, per subscription, the inputs and the markers that an earlier run kept."""
         found, self._found = self._found, []
-        given: list[list[Delivery]] = [[] for _ in self._subscriptions] if found else []
+        given: list[list[Delivery]] = [[] for _ in self._subscriptions]
         for _, kept, delivery in found:
             given[kept.subscription].append(delivery)
-        return list(given)
+        inputs, markers = given[: self._inputs], given[self._inputs :]
+        self.took(markers, markers=True)
+        return list(inputs) if any(inputs) else [], list(markers) if any(markers) else []
 
-    def took(self, deliveries: Sequence[Sequence[Delivery]]) -> None:
-        """Remembers what was received by a task that may have to keep it."""
+    def took(self, deliveries: Sequence[Sequence[Delivery]], *, markers: bool = False) -> None:
+        """Remembers what was received by a task that may have to keep it.
+
+        Args:
+            deliveries: Per subscription.
+            markers: They are of those to markers.
+        """
         if self._holds:
-            for number, some in enumerate(deliveries):
+            for number, some in enumerate(deliveries, self._inputs if markers else 0):
                 self._unsettled.update(((number, each.token.message_id), each) for each in some)
 
     def settled(self, settlements: Sequence[tuple[DeliveryToken, Settlement]]) -> list[SettleConfirmed]:
@@ -153,8 +166,11 @@ class Suspending:
                 outcomes.append(SettleConfirmed(token, token.message_id))
         return outcomes
 
-    def suspend(self) -> bool:
-        """Says whether the run is to be resumed; if so, keeps what is received and not settled.
+    def suspend(self, *, keep: bool) -> bool:
+        """Says whether the run is to be resumed.
+
+        Args:
+            keep: If so, what is received and not settled is kept.
 
         Raises:
             WorkerFatal: The bytes of something cannot be had any more.
@@ -162,6 +178,8 @@ class Suspending:
         deadline = self._backends.deadline()
         if RESUMABLE_NOTE not in self._runtime.notes(RESUMABLE_NOTE, deadline=deadline):
             return False
+        if not keep:
+            return True
         superseded: list[tuple[DeliveryToken, Settlement]] = []
         for turn, ((number, _), delivery) in enumerate(self._unsettled.items()):
             if not is_kept(delivery.token):

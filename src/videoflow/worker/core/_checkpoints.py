@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from videoflow.backends.messaging import DeliveryToken, Settlement
 from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._markers import Marked
-from videoflow.worker.core._pending import HeldInput, Holding, Pending
+from videoflow.worker.core._pending import HeldInput, Holding, Pending, Settlements
 from videoflow.worker.core._walk import Outcome, blamed
-from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Progress, Steps, Suspend
+from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Progress, Steps
 
 
 class Checkpointing(Marked):
@@ -23,9 +22,7 @@ class Checkpointing(Marked):
         self._finished_checkpoint = False
         self.suspended: bool | None = None
 
-    def hold(
-        self, outcome: Outcome, settlements: list[tuple[DeliveryToken, Settlement]], cursor: bytes
-    ) -> Steps:
+    def hold(self, outcome: Outcome, settlements: Settlements, cursor: bytes) -> Steps:
         """Keeps an input, and asks the sink what of what it holds is durable now; `cursor` is behind it."""
         holding = self.holding
         assert holding is not None
@@ -36,6 +33,12 @@ class Checkpointing(Marked):
         elif holding.unsettled == 0:
             yield from self._settle_durable(holding.durable(0))
 
+    def hold_markers(self, settlements: Settlements, cursor: bytes) -> None:
+        """Keeps markers that the sink took, until it has made durable what came behind them."""
+        assert self.holding is not None
+        self._finished_checkpoint = False
+        self.holding.inputs.append(HeldInput(0, cursor, settlements, [], markers=True))
+
     def suspends(self, progress: Sequence[Progress], *, ordering: bool) -> Steps:
         """Asks once, when all is read, whether the run is to be resumed; returns whether it is.
 
@@ -45,7 +48,7 @@ class Checkpointing(Marked):
         """
         read = all(p.finished if self.holding is None else p.drained for p in progress)
         if self.suspended is None and read and not (ordering or any(p.aborted for p in progress)):
-            self.suspended = bool((yield Suspend()))
+            self.suspended = yield from self.to_resume()
         return self.suspended
 
     def last_checkpoint(self) -> Steps:
@@ -67,7 +70,7 @@ class Checkpointing(Marked):
             raise blamed(name, f"node {name} called {count} inputs durable, it held {held}")
         if final and count < held:
             raise blamed(name, f"node {name} left {held - count} inputs undurable at its end")
-        yield from self._settle_durable(holding.durable(count))
+        yield from self._settle_durable(holding.durable(count, final=final))
 
     def _settle_durable(self, done: list[HeldInput]) -> Steps:
         if not done:

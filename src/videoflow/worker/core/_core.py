@@ -146,7 +146,7 @@ class ReaderCore(Checkpointing):
     def keep_markers(self, settlements: Settlements) -> Steps:
         """Settles markers with the next commit, or with the next checkpoint."""
         if self.holding is not None:
-            yield from self.hold(Outcome(), settlements, self._cursor())
+            self.hold_markers(settlements, self._cursor())
             return
         self._worked = self._order.cursor()
         yield from super().keep_markers(settlements)

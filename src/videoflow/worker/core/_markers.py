@@ -13,7 +13,7 @@ from videoflow.ids import hash_id
 from videoflow.worker.core._concluding import Concluding
 from videoflow.worker.core._pending import Pending, Settlements
 from videoflow.worker.core._program import NodeProgram
-from videoflow.worker.core.actions import Element, Failure, Load, PullMarkers, PutAside, Steps
+from videoflow.worker.core.actions import Element, Failure, Load, PullMarkers, PutAside, Steps, Suspend
 
 _LAST_PULLS = 64
 
@@ -40,6 +40,20 @@ class Marked(Concluding):
             yield from self.take_markers(markers)
         if self.pending:
             yield from self.conclude_pending()
+
+    def to_resume(self) -> Steps:
+        """Asks whether the run is stopped to be resumed; if so, works off what it has and keeps the rest.
+
+        Who makes the markers ends, too, and does not wait for this task; so all of them can be waited for.
+        """
+        if self.program.controls:
+            if not (yield Suspend(keep=False)):
+                return False
+            while any(markers := (yield PullMarkers(rest=True))):
+                yield from self.take_markers(markers)
+            if self.pending:
+                yield from self.conclude_pending()
+        return bool((yield Suspend()))
 
     def take_markers(self, markers: Sequence[Sequence[Delivery]]) -> Steps:
         """Gives markers to their nodes.

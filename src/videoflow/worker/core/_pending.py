@@ -48,16 +48,19 @@ class HeldInput:
     """An input that a sink took and has not made durable.
 
     Attributes:
-        consumed: How many inputs of the sink it stands for; 0 for a skip.
+        consumed: How many inputs of the sink it stands for; 0 for a skip, or for markers.
         cursor: The task's position behind it.
         settlements: What to settle when it is durable.
         inner: Inner fates to report then.
+        markers: It stands for markers: a sink says of inputs alone what is durable, so these are when an
+            input behind them is, or at the end.
     """
 
     consumed: int
     cursor: bytes
     settlements: Settlements
     inner: list[InnerFate]
+    markers: bool = False
 
 
 @dataclass(slots=True)
@@ -72,12 +75,25 @@ class Holding:
         """How many inputs of the sink are not durable."""
         return sum(held.consumed for held in self.inputs) - self.credit
 
-    def durable(self, count: int) -> list[HeldInput]:
-        """Takes the inputs that `count` more durable ones complete, and the skips behind them."""
+    def durable(self, count: int, *, final: bool = False) -> list[HeldInput]:
+        """Takes the inputs that `count` more durable ones complete, and the skips behind them.
+
+        Args:
+            count: Of the oldest.
+            final: It is all that there is: markers at the end are durable with it.
+        """
         self.credit += count
-        done = []
-        while self.inputs and self.inputs[0].consumed <= self.credit:
-            held = self.inputs.popleft()
+        if self.credit == 0 and not final and self.inputs and self.inputs[0].markers:
+            return []
+        done: list[HeldInput] = []
+        taken = 0
+        for held in self.inputs:
+            if held.consumed > self.credit:
+                break
             self.credit -= held.consumed
             done.append(held)
-        return done
+            if held.consumed or final or not any(each.markers for each in done[taken:]):
+                taken = len(done)
+        for _ in range(taken):
+            self.inputs.popleft()
+        return done[:taken]

@@ -29,7 +29,6 @@ from videoflow.worker.core.actions import (
     PullMarkers,
     SourceEnded,
     Steps,
-    Suspend,
     Terminate,
 )
 
@@ -67,10 +66,11 @@ class SourceCore(Marked):
         if live:
             yield from self._open_epoch()
         stopped = yield from self._produce()
+        yield from self._conclude(commit=True)
+        if stopped and (yield from self.to_resume()):
+            return
         yield from self.last_markers()
         yield from self._conclude(commit=True)
-        if stopped and (yield Suspend()):
-            return
         last = self._position
         yield from self.flush(((self._node.name, last.epoch, last.ordinal),) if last.ordinal >= 0 else ())
         if live and not self.program.flushing:

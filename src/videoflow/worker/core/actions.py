@@ -107,9 +107,11 @@ class PullMarkers:
 
     Attributes:
         last: None will be received later: where some have come and are on their way, wait a little.
+        rest: Wait until there are some or there will be none any more, as in a run that is to be resumed.
     """
 
     last: bool = False
+    rest: bool = False
 
 
 @dataclass(slots=True)
@@ -276,10 +278,15 @@ class FailRun:
 
 @dataclass(slots=True)
 class Suspend:
-    """Is this run stopped to be resumed? Then what is received and not settled is kept. Answer: bool.
+    """Is this run stopped to be resumed? Answer: bool.
 
-    Asked once, when the input is drained or the source was stopped: after a yes nothing is flushed.
+    Asked when the input is drained or the source was stopped: after a yes nothing is flushed.
+
+    Attributes:
+        keep: After a yes, what is received and not settled is kept.
     """
+
+    keep: bool = True
 
 
 @dataclass(slots=True)
