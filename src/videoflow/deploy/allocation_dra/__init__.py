@@ -1,0 +1,44 @@
+"""Who may use which GPUs of a cluster, where a driver of dynamic resource allocation gives them out.
+
+Used by the Kubernetes engine and by platform engineers. Requests become claims and templates of
+`resource.k8s.io/v1` with selectors on what the driver publishes. It refuses by name what the gates that are
+on do not provide, and it takes no label of a MIG profile for a size.
+"""
+
+from videoflow.deploy.allocation_dra._capabilities import DISTINCT, SAME
+from videoflow.deploy.allocation_dra._gates import (
+    DriverGate,
+    Gate,
+    GateMatrix,
+    Gates,
+    gate_matrix,
+)
+from videoflow.deploy.allocation_dra._rendering import Rendering, render
+from videoflow.deploy.allocation_dra._settings import (
+    CLAIM,
+    GRANT_VARIABLE,
+    GROUP,
+    KIND,
+    PCIE_ROOT,
+    POD_CLAIM,
+    DraSettings,
+)
+
+__all__ = [
+    "CLAIM",
+    "DISTINCT",
+    "GRANT_VARIABLE",
+    "GROUP",
+    "KIND",
+    "PCIE_ROOT",
+    "POD_CLAIM",
+    "SAME",
+    "DraSettings",
+    "DriverGate",
+    "Gate",
+    "GateMatrix",
+    "Gates",
+    "Rendering",
+    "gate_matrix",
+    "render",
+]
