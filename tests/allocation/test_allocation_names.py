@@ -14,7 +14,7 @@ REFERENCE = """
 """
 EXAMINER = """
     Ability Actor AllocationExaminer AllocationSubject Call Crashed Fate FixtureCard FixtureHost Layout
-    NEEDS Race Read Stage history
+    NEEDS Race Read Seizable Stage Staged history
 """
 
 

@@ -44,11 +44,8 @@ def examined(name: str, defect: Defect) -> list[str]:
     else:
         made = getattr(importlib.import_module(f"tests.contracts.{module}"), subject)
 
-    class Tried(getattr(examiners, examiner)):  # type: ignore[misc]  # which one is known at run time
-        def make_subject(self) -> Any:
-            return made()
-
-    found = examiners.examine(Tried, defect.tests)
+    tried = type("Tried", (getattr(examiners, examiner),), {"make_subject": lambda _: made()})
+    found = examiners.examine(tried, defect.tests)
     return sorted({finding.law.name for finding in found})
 
 

@@ -9,10 +9,11 @@ from videoflow.testing.examiners._flow import FlowRuntimeExaminer
 from videoflow.testing.examiners._law import Law, law, law_of
 from videoflow.testing.examiners._messaging import MessagingExaminer
 from videoflow.testing.examiners._messaging_subject import MessagingSubject
-from videoflow.testing.examiners._payload import PayloadExaminer, PayloadSubject
+from videoflow.testing.examiners._payload import Corruptible, PayloadExaminer, PayloadSubject
 from videoflow.testing.examiners._store import RuntimeStoreExaminer, StoreSubject
 
 __all__ = [
+    "Corruptible",
     "Examiner",
     "Finding",
     "FlowRuntimeExaminer",

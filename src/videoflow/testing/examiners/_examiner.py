@@ -31,7 +31,7 @@ class Subject(ABC):
 S = TypeVar("S", bound=Subject)
 
 
-class Examiner(Generic[S]):
+class Examiner(ABC, Generic[S]):
     """Tries the laws of one contract; inherit in a class whose name begins with `Test`.
 
     Attributes:
@@ -50,9 +50,9 @@ class Examiner(Generic[S]):
             inability = pytest.mark.xfail(strict=True, reason=reason)  # as `cannot` says why
             setattr(cls, name, inability(_copied(test)))
 
+    @abstractmethod
     def make_subject(self) -> S:
         """Returns a new implementation, empty; it is closed after each test."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how its subject is made")
 
     @pytest.fixture
     def subject(self) -> Iterator[S]:

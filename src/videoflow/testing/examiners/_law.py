@@ -4,9 +4,10 @@ Used by every examiner: each of its tests is tied to the law that it tries. What
 sentence of the contract and with what to mend, whatever tool runs the test.
 """
 
-import functools
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Final, TypeVar
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -34,20 +35,29 @@ class Law:
         return f"broken law {self.name}: {self.sentence}\nmend: {self.mend}"
 
 
+class _Complaining(ContextDecorator):
+    """Adds to whatever ends a test the complaint of the law that it tries."""
+
+    def __init__(self, tried: Law) -> None:
+        self._tried = tried
+
+    def __enter__(self) -> None:
+        """Nothing is needed before."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            error.add_note(self._tried.complaint())
+
+
 def law(tried: Law) -> Callable[[F], F]:
     """Ties a test to the law that it tries; its failure tells what to mend."""
 
     def tie(test: F) -> F:
-        @functools.wraps(test)
-        def told(*args: object, **kwargs: object) -> None:
-            try:
-                test(*args, **kwargs)
-            except BaseException as error:
-                error.add_note(tried.complaint())
-                raise
-
+        told = _Complaining(tried)(test)
         setattr(told, LAW, tried)
-        return told  # type: ignore[return-value]  # the same signature, as `wraps` says at run time
+        return told
 
     return tie
 

@@ -2,6 +2,7 @@
 
 import gc
 from abc import abstractmethod
+from typing import Protocol, runtime_checkable
 
 import pytest
 
@@ -24,6 +25,14 @@ from videoflow.testing.examiners._examiner import PATIENCE_SECONDS, Examiner, Su
 from videoflow.testing.examiners._law import law
 
 INTENT = "intent/p"
+
+
+@runtime_checkable
+class Corruptible(Protocol):
+    """What a subject must also be whose store claims a digest."""
+
+    def corrupt(self, ref: PayloadRef) -> None:
+        """Changes a byte of an object behind the store's back."""
 
 
 class PayloadSubject(Subject):
@@ -60,10 +69,6 @@ class PayloadSubject(Subject):
 
     def carry(self, ref: PayloadRef, owner: str) -> None:
         """Makes an object readable for another owner, where that takes a delivery; nothing otherwise."""
-
-    def corrupt(self, ref: PayloadRef) -> None:
-        """Changes a byte of an object behind the store's back; called where a digest is claimed."""
-        raise NotImplementedError
 
     # Shorthands -------------------------------------------------------------------------------
 
@@ -155,6 +160,7 @@ class PayloadExaminer(Examiner[PayloadSubject]):
         assert ref.digest.startswith(f"{claimed}:")
         with subject.pin(ref) as found:
             assert found.digest_verified
+        assert isinstance(subject, Corruptible), "its digests are tried by a subject that has `corrupt`"
         subject.corrupt(ref)
         assert isinstance(subject.store("a").read(ref, deadline=subject.soon()), Corrupt)
 

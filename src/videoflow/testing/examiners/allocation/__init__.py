@@ -22,6 +22,8 @@ from videoflow.testing.examiners.allocation._subject import (
     FixtureHost,
     Layout,
     Read,
+    Seizable,
+    Staged,
 )
 
 __all__ = [
@@ -38,7 +40,9 @@ __all__ = [
     "Layout",
     "Race",
     "Read",
+    "Seizable",
     "Stage",
+    "Staged",
     "history",
 ]
 

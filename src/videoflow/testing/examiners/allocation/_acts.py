@@ -15,7 +15,7 @@ from videoflow.backends.allocation import (
     Sharing,
     WorkloadRequest,
 )
-from videoflow.backends.outcomes import Known, Observation
+from videoflow.backends.outcomes import Known, Observation, UnknownReason
 from videoflow.testing.examiners.allocation._subject import (
     Ability,
     AllocationSubject,
@@ -30,6 +30,13 @@ H100_BYTES: Final = 81559 << 20
 A100: Final = "NVIDIA A100-SXM4-40GB"
 A100_BYTES: Final = 40960 << 20
 NEEDS: Final = "__abilities__"
+FAILURES: Final = (
+    UnknownReason.TIMEOUT,
+    UnknownReason.AUTH,
+    UnknownReason.UNREACHABLE,
+    UnknownReason.MALFORMED,
+)
+DONE_FOR: Final = (ClaimStatus.FAILED, ClaimStatus.PENDING)
 E = TypeVar("E")
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ from videoflow.backends.allocation import (
     ReleaseStatus,
     WorkloadRequest,
 )
-from videoflow.backends.outcomes import UnknownReason
 from videoflow.errors import ContractBroken
 from videoflow.testing.examiners import Examiner, law
 from videoflow.testing.examiners.allocation import _laws as laws
 from videoflow.testing.examiners.allocation._acts import (
     A100,
+    FAILURES,
     card,
     claimed,
     host,
@@ -36,15 +36,13 @@ from videoflow.testing.examiners.allocation._acts import (
     whole,
 )
 from videoflow.testing.examiners.allocation._steps import Stage
-from videoflow.testing.examiners.allocation._subject import Ability, AllocationSubject, FixtureHost, Read
-
-FAILURES = (
-    UnknownReason.TIMEOUT,
-    UnknownReason.AUTH,
-    UnknownReason.UNREACHABLE,
-    UnknownReason.MALFORMED,
+from videoflow.testing.examiners.allocation._subject import (
+    Ability,
+    AllocationSubject,
+    FixtureHost,
+    Read,
+    Seizable,
 )
-DONE_FOR = (ClaimStatus.FAILED, ClaimStatus.PENDING)
 
 
 class OwningSuite(Examiner[AllocationSubject]):
@@ -277,6 +275,7 @@ class OwningSuite(Examiner[AllocationSubject]):
         assert "dra.example" in refused(subject, whole())
         subject.furnish([host(card(1), managed=subject.can(Ability.GEOMETRY))])
         claim = claimed(subject, piece(gib=39.0) if subject.can(Ability.GEOMETRY) else whole())
+        assert isinstance(subject, Seizable)
         subject.seize("a")
         lost = value(subject.backend().observe(claim.claim_id))
         assert lost.status is ClaimStatus.FAILED

@@ -17,6 +17,8 @@ from videoflow.errors import ContractBroken, UnknownName
 from videoflow.testing.examiners import Examiner, law
 from videoflow.testing.examiners.allocation import _laws as laws
 from videoflow.testing.examiners.allocation._acts import (
+    DONE_FOR,
+    FAILURES,
     card,
     claimed,
     host,
@@ -30,15 +32,7 @@ from videoflow.testing.examiners.allocation._acts import (
     value,
     whole,
 )
-from videoflow.testing.examiners.allocation._subject import Ability, AllocationSubject, Read
-
-FAILURES = (
-    UnknownReason.TIMEOUT,
-    UnknownReason.AUTH,
-    UnknownReason.UNREACHABLE,
-    UnknownReason.MALFORMED,
-)
-DONE_FOR = (ClaimStatus.FAILED, ClaimStatus.PENDING)
+from videoflow.testing.examiners.allocation._subject import Ability, AllocationSubject, Read, Staged
 
 
 class ReadingSuite(Examiner[AllocationSubject]):
@@ -117,6 +111,7 @@ class ReadingSuite(Examiner[AllocationSubject]):
     def test_alloc_21_allocated_prepared_and_ready_are_three_states(self, subject: AllocationSubject) -> None:
         subject.furnish([host(card(1), managed=True)])
         release(subject, claimed(subject, piece(gib=39.0), operation="before"))
+        assert isinstance(subject, Staged)
         subject.hold_back()
         claim = reserve(subject, planned(subject, piece(gib=39.0)))
         for status in (ClaimStatus.ALLOCATED, ClaimStatus.PREPARED, ClaimStatus.READY):
@@ -144,6 +139,7 @@ class ReadingSuite(Examiner[AllocationSubject]):
         if not subject.can(Ability.STAGES, Ability.GEOMETRY):
             return
         subject.furnish([host(card(1), managed=True)])
+        assert isinstance(subject, Staged)
         subject.hold_back()
         waiting = reserve(subject, planned(subject, piece(count=3)))
         assert waiting.status is ClaimStatus.ALLOCATED

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from videoflow.backends.allocation import AcceleratorAllocationBackend, ClaimObservation
 from videoflow.backends.outcomes import Observation, UnknownReason
@@ -106,6 +106,25 @@ class FixtureHost:
     owner: str = ""
 
 
+@runtime_checkable
+class Seizable(Protocol):
+    """What a subject must also be that has `FOREIGN_OWNER`."""
+
+    def seize(self, host: str) -> None:
+        """Another allocator takes a host, whoever owned it."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """What a subject must also be that has `STAGES`."""
+
+    def hold_back(self) -> None:
+        """From now on preparation moves on only by `proceed`."""
+
+    def proceed(self) -> None:
+        """Lets every preparation move on by one state: devices are made, then they can be used."""
+
+
 class AllocationSubject(Subject):
     """One implementation under test; `furnish` is called first.
 
@@ -169,18 +188,6 @@ class AllocationSubject(Subject):
     @abstractmethod
     def end(self, claim_id: str, workload_id: str) -> None:
         """Ends it."""
-
-    def seize(self, host: str) -> None:
-        """Another allocator takes a host, whoever owned it (needs `FOREIGN_OWNER`)."""
-        raise NotImplementedError(host)
-
-    def hold_back(self) -> None:
-        """From now on preparation moves on only by `proceed` (needs `STAGES`)."""
-        raise NotImplementedError
-
-    def proceed(self) -> None:
-        """Lets every preparation move on by one state: devices are made, then they can be used."""
-        raise NotImplementedError
 
     # Raw probes: by other means than the backend, and never failing -----------------------------
 
