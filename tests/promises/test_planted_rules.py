@@ -125,8 +125,8 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     "a sink settles what is not durable": (
         Change(
             CHECKPOINTS,
-            "        yield from self._settle_durable(holding.durable(count))\n",
-            "        yield from self._settle_durable(holding.durable(holding.unsettled))\n",
+            "self.holding.durable(count, final=final)",
+            "self.holding.durable(self.holding.unsettled, final=final)",
         ),
         STEPPED + "test_a_sink_with_checkpoints_writes_everything_once_whatever_dies[0]",
         "called 5 inputs durable, it held 1",

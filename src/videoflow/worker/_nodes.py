@@ -7,6 +7,7 @@ changed is kept only when the attempt succeeded (rule 5). It refuses to raise wh
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,7 @@ class TaskNodes:
         self._running: dict[str, Running] = {}
         self._opened: list[Running] = []
         self._changes: dict[str, bytes | None] = {}
+        self._held: deque[dict[str, bytes | None]] = deque()
         self._items: Iterator[Item] | None = None
         for node in program.nodes:
             name = node.spec.name
@@ -228,12 +230,35 @@ class TaskNodes:
         at = None if item.time_seconds is None else float(item.time_seconds)  # NumPy's numbers too
         return ItemReady(item.offset, outputs, at, source, seconds)
 
-    def taken_changes(self) -> dict[str, bytes | None]:
-        """Returns what attempts have changed since the last call, encoded, and forgets it.
+    def hold_changes(self) -> None:
+        """Sets aside what attempts have changed since the last time, for a commit that comes later.
 
         Raises:
             WorkerFatal: A node cannot say what it keeps.
         """
+        self._held.append(self._new_changes())
+
+    def taken_changes(self, held: int = 0) -> dict[str, bytes | None]:
+        """Returns what attempts have changed and is to be committed now, encoded, and forgets it.
+
+        Args:
+            held: So many of the oldest changes that were set aside, and what has changed since the last ones.
+
+        Raises:
+            WorkerFatal: A node cannot say what it keeps.
+        """
+        newest = self._new_changes()
+        if not (held or self._held):
+            return newest
+        changes: dict[str, bytes | None] = {}
+        for _ in range(held):
+            changes.update(self._held.popleft())
+        for older in self._held:  # what a checkpoint writes is newer than what inputs changed before it
+            for key in newest.keys() & older.keys():
+                del older[key]
+        return changes | newest
+
+    def _new_changes(self) -> dict[str, bytes | None]:
         for name, running in self._running.items():
             kept = running.kept
             if kept is not None and running.program.spec.traits.snapshots:

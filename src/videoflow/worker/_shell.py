@@ -60,7 +60,8 @@ class Shell:
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
             a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
             a.Flush: lambda action: self._nodes.flush(action.node),
-            a.Checkpoint: lambda action: self._nodes.checkpoint(action.node, final=action.final),
+            a.Checkpoint: self._checkpoint,
+            a.HoldState: lambda _: self._nodes.hold_changes(),
             a.NextItem: self._next_item,
             a.Pause: self._pause,
             a.Publish: self._writing.publish,
@@ -181,13 +182,18 @@ class Shell:
 
     # Committing and settling ------------------------------------------------------------------
 
+    def _checkpoint(self, action: a.Checkpoint) -> int | a.Failure:
+        if action.hold:
+            self._nodes.hold_changes()
+        return self._nodes.checkpoint(action.node, final=action.final)
+
     def _commit(self, action: a.Commit) -> CommitOutcome:
         self._writing.encode([p for _, group in action.publications for p in group])
         entries = tuple(
             OutboxEntry(input_id, wire.encode_outbox([p.envelope for p in group]))
             for input_id, group in action.publications
         )
-        state = self._nodes.taken_changes()
+        state = self._nodes.taken_changes(action.held)
         changes = TaskCommit(
             state=state, cursor=action.cursor, outbox=entries, source=action.source, flushed=action.flushed
         )

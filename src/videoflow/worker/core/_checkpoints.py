@@ -6,7 +6,7 @@ from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._pending import HeldInput, Holding, Pending, Settlements
 from videoflow.worker.core._walk import Outcome, blamed
-from videoflow.worker.core.actions import Checkpoint, Commit, Failure, Progress, Steps
+from videoflow.worker.core.actions import Checkpoint, Commit, Failure, HoldState, Progress, Steps
 
 
 class Checkpointing(Marked):
@@ -27,17 +27,23 @@ class Checkpointing(Marked):
         holding = self.holding
         assert holding is not None
         self._finished_checkpoint = False
-        holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner))
+        alone = len(self.program.nodes) == 1
+        changes = outcome.consumed > 0 or not alone
+        holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner, changes))
         if outcome.consumed:
-            yield from self._checkpoint(final=False)
-        elif holding.unsettled == 0:
+            yield from self._checkpoint(final=False, hold=True)
+            return
+        if changes:
+            yield HoldState()
+        if holding.unsettled == 0:
             yield from self._settle_durable(holding.durable(0))
 
-    def hold_markers(self, settlements: Settlements, cursor: bytes) -> None:
+    def hold_markers(self, settlements: Settlements, cursor: bytes) -> Steps:
         """Keeps markers that the sink took, until it has made durable what came behind them."""
         assert self.holding is not None
         self._finished_checkpoint = False
         self.holding.inputs.append(HeldInput(0, cursor, settlements, [], markers=True))
+        yield HoldState()
 
     def suspends(self, progress: Sequence[Progress], *, ordering: bool) -> Steps:
         """Asks once, when all is read, whether the run is to be resumed; returns whether it is.
@@ -58,19 +64,28 @@ class Checkpointing(Marked):
         self._finished_checkpoint = True
         yield from self._checkpoint(final=True)
 
-    def _checkpoint(self, *, final: bool) -> Steps:
-        holding, node = self.holding, self.program.checkpointing
-        assert holding is not None
-        assert node is not None
-        name, held = node.spec.name, holding.unsettled
-        count = yield Checkpoint(name, held, final)
+    def flushed_into(self, consumed: int) -> Steps:
+        """Lets the sink make durable what was flushed into it, before that is committed."""
+        if self.holding is not None and consumed:
+            yield from self._durable(consumed, final=True)
+
+    def _checkpoint(self, *, final: bool, hold: bool = False) -> Steps:
+        assert self.holding is not None
+        count = yield from self._durable(self.holding.unsettled, final=final, hold=hold)
+        yield from self._settle_durable(self.holding.durable(count, final=final))
+
+    def _durable(self, held: int, *, final: bool, hold: bool = False) -> Steps:
+        """Asks the sink how many of the inputs that it holds are durable now."""
+        assert self.program.checkpointing is not None
+        name = self.program.checkpointing.spec.name
+        count = yield Checkpoint(name, held, final, hold)
         if isinstance(count, Failure):
             raise blamed(name, f"node {name} failed in checkpoint", count)
         if count > held:
             raise blamed(name, f"node {name} called {count} inputs durable, it held {held}")
         if final and count < held:
             raise blamed(name, f"node {name} left {held - count} inputs undurable at its end")
-        yield from self._settle_durable(holding.durable(count, final=final))
+        return count
 
     def _settle_durable(self, done: list[HeldInput]) -> Steps:
         if not done:
@@ -78,5 +93,6 @@ class Checkpointing(Marked):
         settlements = [settlement for held in done for settlement in held.settlements]
         pending = Pending([], settlements, [fate for held in done for fate in held.inner])
         yield from self.report(pending)
-        yield from self.commit(Commit(self.number + 1, done[-1].cursor))
+        changes = sum(held.changes for held in done)
+        yield from self.commit(Commit(self.number + 1, done[-1].cursor, held=changes))
         yield from self.settle(pending)

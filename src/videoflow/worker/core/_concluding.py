@@ -146,7 +146,7 @@ class Concluding:
         """Lets each node say its last, and commits that it has (rule 9)."""
         if not self.program.flushing or self.start.committed.flushed:
             return
-        pending = Pending()
+        pending, consumed = Pending(), 0
         partition = self.start.slot if self.program.task.partitions > 1 else 0
         for node in self.program.flushing:
             origin = flush_origin(node.spec.name, partition)
@@ -156,10 +156,20 @@ class Concluding:
             outcome = yield from self.walk.flushed(node, answer.outputs, origin, after)
             pending.publications += outcome.publications
             pending.inner += outcome.inner
+            consumed += outcome.consumed
+        yield from self.flushed_into(consumed)
         yield from self.report(pending)
         yield from self.commit(Commit(self.number + 1, None, pending.publications, None, flushed=True))
         yield from self.publish(pending.flat(), "flush.published")
         yield from self.settle(pending)
+
+    def flushed_into(self, consumed: int) -> Steps:
+        """Lets a sink of this task make durable what was flushed into it.
+
+        Args:
+            consumed: How many inputs it took.
+        """
+        yield from ()
 
     def _flush_one(self, node: NodeSpec, element: Element) -> Steps:
         """Lets one node say its last, with the attempts of an input; None where that was put aside."""

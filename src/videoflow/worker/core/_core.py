@@ -146,7 +146,7 @@ class ReaderCore(Checkpointing):
     def keep_markers(self, settlements: Settlements) -> Steps:
         """Settles markers with the next commit, or with the next checkpoint."""
         if self.holding is not None:
-            self.hold_markers(settlements, self._cursor())
+            yield from self.hold_markers(settlements, self._cursor())
             return
         self._worked = self._order.cursor()
         yield from super().keep_markers(settlements)
@@ -307,8 +307,10 @@ class ReaderCore(Checkpointing):
     def conclude_pending(self) -> Steps:
         """Commits, publishes and settles what was worked on."""
         pending, self.pending = self.pending, Pending()
-        if self.outbox and pending.inputs:
+        commits = self.outbox and pending.inputs > 0
+        if commits or pending.once:
             yield from self.report(pending)
+        if commits:
             action = Commit(self.number + 1, msgspec.msgpack.encode(self._worked), pending.publications)
             yield from self.commit(action)
         said = pending.flat()

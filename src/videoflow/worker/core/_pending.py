@@ -52,6 +52,7 @@ class HeldInput:
         cursor: The task's position behind it.
         settlements: What to settle when it is durable.
         inner: Inner fates to report then.
+        changes: What it changed in the state is held for the commit that covers it.
         markers: It stands for markers: a sink says of inputs alone what is durable, so these are when an
             input behind them is, or at the end.
     """
@@ -60,6 +61,7 @@ class HeldInput:
     cursor: bytes
     settlements: Settlements
     inner: list[InnerFate]
+    changes: bool = True
     markers: bool = False
 
 

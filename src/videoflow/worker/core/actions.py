@@ -16,6 +16,12 @@ from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
 from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
+from videoflow.worker.core._answers import ItemReady as ItemReady
+from videoflow.worker.core._answers import Progress as Progress
+from videoflow.worker.core._answers import Pulled as Pulled
+from videoflow.worker.core._answers import Returned as Returned
+from videoflow.worker.core._answers import SourceEnded as SourceEnded
+from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
 from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
 
@@ -148,11 +154,28 @@ class Flush:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """Call a node's `checkpoint`. Answer: the number of oldest unsettled inputs now durable, or `Failure`."""
+    """Call a node's `checkpoint`. Answer: the number of oldest unsettled inputs now durable, or `Failure`.
+
+    Attributes:
+        node: The sink.
+        unsettled: Inputs that it has not made durable.
+        final: Nothing more comes.
+        hold: What calls have changed in the state is held before, as `HoldState` does.
+    """
 
     node: str
     unsettled: int
     final: bool
+    hold: bool = False
+
+
+@dataclass(slots=True)
+class HoldState:
+    """Hold what calls have changed in the state since the last time, until a commit covers it. Answer: None.
+
+    A sink makes inputs durable later than they were worked on; what the nodes of its task keep of an input
+    must not be committed before its cursor is.
+    """
 
 
 @dataclass(slots=True)
@@ -198,13 +221,23 @@ class Republish:
 
 @dataclass(slots=True)
 class Commit:
-    """Commit the state changed since the last commit, with this. Answer: `CommitOutcome`."""
+    """Commit the state changed since the last commit, with this. Answer: `CommitOutcome`.
+
+    Attributes:
+        number: Of the commit, without gaps.
+        cursor: The task's position.
+        publications: (input id of the statement, its envelopes), for the outbox.
+        source: How far the source has come.
+        flushed: The last words are in it.
+        held: So many of the oldest held changes of the state are in it; the others are not.
+    """
 
     number: int
     cursor: bytes | None = None
     publications: Sequence[tuple[str, Sequence[Publication]]] = ()
     source: SourcePosition | None = None
     flushed: bool = False
+    held: int = 0
 
 
 @dataclass(slots=True)
@@ -304,6 +337,7 @@ Action = (
     | Control
     | Flush
     | Checkpoint
+    | HoldState
     | NextItem
     | Pause
     | Publish
@@ -324,58 +358,6 @@ Action = (
 Steps = Generator[Action, Any, Any]
 """A part of a core: it yields actions, is sent their answers, and returns what it came to."""
 
-# Answers --------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far one subscription has come, as far as it could be read; all False where it could not."""
-
-    drained: bool = False
-    finished: bool = False
-    aborted: bool = False
-    sealed: bool = False
-
-
-@dataclass(slots=True)
-class Pulled:
-    """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run.
-
-    `markers` are deliveries per subscription to markers; they come with inputs or without.
-    """
-
-    deliveries: Sequence[Sequence[Delivery]]
-    progress: Sequence[Progress]
-    abandon: str | None = None
-    markers: Sequence[Sequence[Delivery]] = ()
-
-
-@dataclass(slots=True)
-class Returned:
-    """What a node emitted: (port, value, key or None), and the seconds that the call took."""
-
-    outputs: Sequence[tuple[str, Any, str | None]]
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class ItemReady:
-    """What a source produced; `outputs` as of a node, ports without an output are skipped."""
-
-    offset: int
-    outputs: Sequence[tuple[str, Any, str | None]]
-    time_seconds: float | None = None
-    source: str = ""
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class SourceEnded:
-    """The source has no more items, or was stopped at an item boundary."""
-
-    stopped: bool = False
-
-
 Answer = (
     Pulled
     | Returned
@@ -390,15 +372,3 @@ Answer = (
     | str
     | None
 )
-
-
-class WorkerFatal(Exception):
-    """This worker cannot go on: it was fenced, sealed out or denied, or its node did not keep its word.
-
-    Attributes:
-        failure: What to tell where a node is to blame, or None.
-    """
-
-    def __init__(self, message: str, failure: FirstFailure | None = None) -> None:
-        super().__init__(message)
-        self.failure = failure

@@ -1,0 +1,72 @@
+"""What the shell answers to the actions of a core, and the end of a worker that cannot go on.
+
+Used by the cores and by whoever performs their actions. It refuses nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from videoflow.backends.messaging import Delivery
+from videoflow.backends.runtime import FirstFailure
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one subscription has come, as far as it could be read; all False where it could not."""
+
+    drained: bool = False
+    finished: bool = False
+    aborted: bool = False
+    sealed: bool = False
+
+
+@dataclass(slots=True)
+class Pulled:
+    """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run.
+
+    `markers` are deliveries per subscription to markers; they come with inputs or without.
+    """
+
+    deliveries: Sequence[Sequence[Delivery]]
+    progress: Sequence[Progress]
+    abandon: str | None = None
+    markers: Sequence[Sequence[Delivery]] = ()
+
+
+@dataclass(slots=True)
+class Returned:
+    """What a node emitted: (port, value, key or None), and the seconds that the call took."""
+
+    outputs: Sequence[tuple[str, Any, str | None]]
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class ItemReady:
+    """What a source produced; `outputs` as of a node, ports without an output are skipped."""
+
+    offset: int
+    outputs: Sequence[tuple[str, Any, str | None]]
+    time_seconds: float | None = None
+    source: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class SourceEnded:
+    """The source has no more items, or was stopped at an item boundary."""
+
+    stopped: bool = False
+
+
+class WorkerFatal(Exception):
+    """This worker cannot go on: it was fenced, sealed out or denied, or its node did not keep its word.
+
+    Attributes:
+        failure: What to tell where a node is to blame, or None.
+    """
+
+    def __init__(self, message: str, failure: FirstFailure | None = None) -> None:
+        super().__init__(message)
+        self.failure = failure

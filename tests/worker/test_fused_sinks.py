@@ -1,0 +1,59 @@
+"""What is kept, flushed and answered inside a task: it is not ahead of its sink, and is not lost by a death."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.graphs import simulated, source
+from videoflow.graph import Context
+from videoflow.simulation import PlannedFault, Schedule
+from videoflow.simulation import _library as library
+
+
+class Late(library.Saver):
+    """A sink of which the newest two inputs are never durable, as the frames in an encoder are not."""
+
+    def checkpoint(self, ctx: Context) -> int | None:
+        newest: list[Any] = [] if ctx.draining else self.buffer[-2:]
+        del self.buffer[len(self.buffer) - len(newest) :]
+        count = super().checkpoint(ctx) if self.buffer else None
+        self.buffer += newest
+        return count
+
+
+def broken(sink: Any, *schedules: Schedule) -> list[str]:
+    simulation = simulated(sink)
+    assert simulation.broken == ()
+    results = [simulation.run(schedule) for schedule in schedules]
+    assert all(result.fired for result in results), "a fault did not fire"
+    return [violation for result in results for violation in result.violations]
+
+
+def deaths(station: str, *points: str, hits: int = 3) -> list[Schedule]:
+    return [
+        Schedule(seed, (PlannedFault(station, point, "crash", 1 + seed % hits),))
+        for seed in range(6)
+        for point in points
+    ]
+
+
+@pytest.mark.parametrize("kind", [library.Sum, library.LastWords])
+def test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable(kind: Any) -> None:
+    total = kind(1, name="total", fuse="one")(source(7))
+    schedules = deaths("total-0", "commit.after", "settle.sent", "process.before", "effect.done")
+    assert broken(Late(1, name="late", fuse="one")(total), *schedules) == []
+
+
+def test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable() -> None:
+    last = library.LastWords(1, name="last", fuse="one")(source(5))
+    simulation = simulated(library.Saver(3, name="saver", fuse="one")(last))
+    assert len(simulation.reference(None).record.disks["saver"]) == 6, "five sums, and what they came to"
+
+
+def test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task() -> None:
+    first = library.Moody(1, name="first", fuse="one", replicas=2, ordered=False, deterministic=False)(
+        source(6)
+    )
+    second = library.Step(2, name="second", fuse="one", replicas=2, ordered=False)(first)
+    schedules = deaths("first-0", "commit.after", "publish.sent", "settle.sent", hits=2)
+    assert broken(library.Rows(name="rows")(second), *schedules) == []
