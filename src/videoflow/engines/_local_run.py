@@ -7,16 +7,15 @@ however the run ends.
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotInTime
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 from videoflow.adapters.shm import ShmHost
 from videoflow.backends.messaging import SubscriptionId
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import Clock
 from videoflow.engines._account import account_of_edges
+from videoflow.engines._awaited import AwaitedRun
 from videoflow.engines._continuity import Records
 from videoflow.engines._endings import stalled
 from videoflow.engines._live import Figures, Queue, node_statuses, queues_of, summed
@@ -27,7 +26,6 @@ from videoflow.engines._report import RunFacts, make_report
 from videoflow.engines._suspended import Suspended, write_suspended
 from videoflow.engines._unresumable import refuse_stopping
 from videoflow.engines.run_folder import RunFolder
-from videoflow.errors import EnvironmentFault, RunFailed, said_by
 from videoflow.graph.report import GapReport, RunReport
 from videoflow.graph.running import RunPhase, RunStatus
 from videoflow.worker import make_program
@@ -41,7 +39,7 @@ _CALL_SECONDS = 30.0
 _SOURCES_SHARE = 0.5  # of the time to drain, for sources to stop by themselves
 
 
-class LocalRun:
+class LocalRun(AwaitedRun):
     """A run in processes; any thread may use it. It begins with `begin`.
 
     Args:
@@ -67,6 +65,11 @@ class LocalRun:
         past: Past,
         clock: Clock,
     ) -> None:
+        super().__init__(
+            "the supervisor of the run failed",
+            effect="its workers were ended",
+            remedy="report this as a defect, with the run folder",
+        )
         self.run_id, self.plan, self.folder = common.run_id, common.plan, folder
         self._options, self._devices = common.options, common.devices
         self._clock, self._host, self._runtime = clock, host, runtime
@@ -81,7 +84,6 @@ class LocalRun:
         self._force_at: float | None = None
         self._looked_at_store = 0.0
         self._queues: dict[str, Queue] = {}
-        self._ended: Future[RunReport] = Future()
 
     def begin(self, owned: ExitStack) -> None:
         """Starts the processes, and the thread that supervises them.
@@ -89,13 +91,12 @@ class LocalRun:
         Args:
             owned: What is to be given back when the run has ended.
         """
-        try:
+        with ExitStack() as undone:
+            undone.callback(owned.close)
+            undone.callback(self._supervisor.close)
+            undone.callback(self._supervisor.kill, "the run could not be started")
             self._supervisor.start()
-        except BaseException:
-            self._supervisor.kill("the run could not be started")
-            self._supervisor.close()
-            owned.close()
-            raise
+            undone.pop_all()
         self._phase = RunPhase.RUNNING
         threading.Thread(
             target=self._supervise, args=(owned,), name="videoflow-supervisor", daemon=True
@@ -111,29 +112,6 @@ class LocalRun:
             self._past.ask_to_suspend(self._call_deadline())
         self._stops += 1
         self._supervisor.wake()
-
-    def wait(self) -> RunReport:
-        """Blocks until the run has ended; Ctrl-C comes through.
-
-        Raises:
-            RunFailed: The supervisor itself failed.
-            EnvironmentFault: The records or the report of the run could not be written.
-        """
-        while (report := self.wait_for(_GRACE_SECONDS)) is None:
-            pass
-        return report
-
-    def wait_for(self, seconds: float) -> RunReport | None:
-        """Blocks at most so long; None when the run goes on.
-
-        Raises:
-            RunFailed: The supervisor itself failed.
-            EnvironmentFault: The records or the report of the run could not be written.
-        """
-        try:
-            return self._ended.result(seconds)
-        except NotInTime:
-            return None
 
     def status(self) -> RunStatus:
         """Returns live figures, a quarter of a second old at most."""
@@ -180,7 +158,7 @@ class LocalRun:
     # Supervising ------------------------------------------------------------------------------
 
     def _supervise(self, owned: ExitStack) -> None:
-        with self._told_to_waiters():
+        with self.telling_failures():
             with owned:
                 try:
                     with self._devices.measured(self._workloads):
@@ -195,23 +173,6 @@ class LocalRun:
             self.folder.write_report(report)
             self._phase = RunPhase.ENDED
             self._ended.set_result(report)
-
-    @contextmanager
-    def _told_to_waiters(self) -> Iterator[None]:
-        try:
-            yield
-        except EnvironmentFault as error:
-            self._ended.set_exception(error)
-        except BaseException as error:
-            failed = RunFailed(
-                "the supervisor of the run failed",
-                cause=said_by(error),
-                effect="its workers were ended",
-                remedy="report this as a defect, with the run folder",
-            )
-            failed.__cause__ = error
-            self._ended.set_exception(failed)
-            raise
 
     def _until_ended(self) -> None:
         progress, since = -1, self._clock.monotonic()

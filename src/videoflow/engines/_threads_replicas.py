@@ -68,7 +68,7 @@ class Replica(threading.Thread):
         except WorkerFatal as error:
             self._told.broken(ended_badly(self.task.name, error))
             self._crew.abandoning(self, self._slot).run()
-        except BaseException as error:
+        except BaseException as error:  # the thread ends here, and the run must hear of it
             self._told.broken(ended_badly(self.task.name, error))
             raise
         finally:

@@ -7,15 +7,14 @@ refuses to wait for ever for a thread in user code: such a task is named as lost
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotInTime
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 from videoflow.backends.messaging import OwnerLabels, SubscriptionId
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines._accelerators import reserved
 from videoflow.engines._account import account_of_edges
+from videoflow.engines._awaited import AwaitedRun
 from videoflow.engines._continuity import Records
 from videoflow.engines._endings import stalled, timed_out
 from videoflow.engines._kept import KeptRun
@@ -28,7 +27,7 @@ from videoflow.engines._threads_replicas import Replicas
 from videoflow.engines._threads_setup import CALL_SECONDS, Setup
 from videoflow.engines._unresumable import refuse_stopping
 from videoflow.engines._watch import WatchSink
-from videoflow.errors import EnvironmentFault, RunFailed, UsageError
+from videoflow.errors import UsageError
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunPhase, RunStatus
 from videoflow.ids import new_ulid
@@ -37,7 +36,7 @@ _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 2.0
 
 
-class ThreadsRun:
+class ThreadsRun(AwaitedRun):
     """A run in threads; any thread may use it.
 
     Args:
@@ -53,6 +52,9 @@ class ThreadsRun:
     """
 
     def __init__(self, setup: Setup) -> None:
+        super().__init__(
+            "the run could not be accounted for", effect="", remedy="report this as a defect, with the flow"
+        )
         self._setup = setup
         self._clock = setup.clock
         self._options = setup.request.options
@@ -66,7 +68,6 @@ class ThreadsRun:
         self._phase = RunPhase.STARTING
         self._stop_deadline: float | None = None
         self._lost: dict[str, str] = {}
-        self._ended: Future[RunReport] = Future()
         self._kept: KeptRun | None = None
         with ExitStack() as owned, ExitStack() as undone:
             owned.callback(claim_outputs(outputs_of(self.plan.spec), self.run_id).release)
@@ -134,29 +135,6 @@ class ThreadsRun:
             )
         self._past.ask_to_suspend(self._call_deadline())
 
-    def wait(self) -> RunReport:
-        """Blocks until the run has ended; Ctrl-C comes through.
-
-        Raises:
-            RunFailed: The run could not be accounted for.
-            EnvironmentFault: The report of the run could not be written.
-        """
-        while (report := self.wait_for(_GRACE_SECONDS)) is None:
-            pass
-        return report
-
-    def wait_for(self, seconds: float) -> RunReport | None:
-        """Blocks at most so long; None when the run goes on.
-
-        Raises:
-            RunFailed: The run could not be accounted for.
-            EnvironmentFault: The report of the run could not be written.
-        """
-        try:
-            return self._ended.result(seconds)
-        except NotInTime:
-            return None
-
     def status(self) -> RunStatus:
         """Returns live figures."""
         observer = self._setup.messaging("observer")
@@ -182,7 +160,7 @@ class ThreadsRun:
     # Watching over the run ----------------------------------------------------------------------
 
     def _watch_over(self) -> None:
-        with self._told_to_waiters():
+        with self.telling_failures():
             try:
                 with self._owned:
                     with self._devices.measured(self._workloads):
@@ -193,22 +171,6 @@ class ThreadsRun:
             finally:
                 self._phase = RunPhase.ENDED
             self._ended.set_result(report)
-
-    @contextmanager
-    def _told_to_waiters(self) -> Iterator[None]:
-        try:
-            yield
-        except EnvironmentFault as error:
-            self._ended.set_exception(error)
-        except BaseException as error:
-            failed = RunFailed(
-                "the run could not be accounted for",
-                cause=f"{type(error).__name__}: {error}",
-                remedy="report this as a defect, with the flow",
-            )
-            failed.__cause__ = error
-            self._ended.set_exception(failed)
-            raise
 
     def _until_ended(self) -> None:
         progress, since = -1, self._clock.monotonic()

@@ -10,7 +10,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
@@ -67,16 +67,15 @@ def load_flow_file(path: str | Path) -> ModuleType:
     module.__file__ = str(file)
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
-    before = sys.modules.get(FLOW_MODULE)
-    sys.modules[FLOW_MODULE] = module
-    try:
-        _run(code, module, file)
-    except BaseException:
+    with ExitStack() as undone:
+        before = sys.modules.get(FLOW_MODULE)
         if before is None:
-            del sys.modules[FLOW_MODULE]
+            undone.callback(sys.modules.pop, FLOW_MODULE)
         else:
-            sys.modules[FLOW_MODULE] = before
-        raise
+            undone.callback(sys.modules.__setitem__, FLOW_MODULE, before)
+        sys.modules[FLOW_MODULE] = module
+        _run(code, module, file)
+        undone.pop_all()
     return module
 
 

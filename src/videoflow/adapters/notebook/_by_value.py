@@ -36,7 +36,7 @@ def dump_classes(classes: Mapping[str, Any]) -> bytes:
         ) from error
     try:
         data: bytes = cloudpickle.dumps((dict(classes), _record_classes()))
-    except Exception as error:
+    except Exception as error:  # objects of the user say how they are sent, and may raise anything
         raise UsageError(
             f"the classes of {', '.join(classes)} cannot be sent to a process",
             cause=f"{type(error).__name__}: {error}",

@@ -48,7 +48,7 @@ def _within(
     def attempt() -> None:
         try:
             found.append(read())
-        except BaseException as error:
+        except BaseException as error:  # raised again where the answer is waited for
             failed.append(error)
             raise
         finally:

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -109,12 +110,11 @@ class ShmHost:
         check_budget(total, self._budget)
         sizes = [("videoflow-log", layout.log_bytes)]
         sizes += [(f"videoflow-slab-{n}", slab.size) for n, slab in enumerate(layout.slabs)]
-        try:
+        with ExitStack() as undone:
+            undone.callback(self._release)
             for name, size in sizes:
                 self._descriptors.append(make(name, size))
-        except BaseException:
-            self._release()
-            raise
+            undone.pop_all()
         self._log = Log(attach(self._descriptors[0], write=True))
         self._layout = layout
         self._book = Book(self._log, layout)
