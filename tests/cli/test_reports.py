@@ -124,6 +124,13 @@ def test_every_bad_ending_has_a_block() -> None:
     assert {kind: len(blocks) for kind, blocks in heads.items()} == dict.fromkeys(heads, 1)
 
 
+def test_a_failure_is_told_once_although_it_kept_a_source_from_its_end() -> None:
+    failure = FailureReport(code="VF-NODE-FAILED", message="node detect", node="detect", cause="KeyError: 1")
+    cut_off = SourceReport(node="camera", outcome="unknown", items=58)
+    assert len(ending_blocks(report(Verdict.FAILED, failure=failure, sources=[cut_off]), SPEC)) == 1
+    assert "ended as unknown" in ending_blocks(report(sources=[cut_off]), SPEC)[0]
+
+
 @pytest.mark.parametrize("verdict", [Verdict.COMPLETE, Verdict.STOPPED])
 def test_a_good_ending_has_none(verdict: Verdict) -> None:
     stopped = SourceReport(node="camera", outcome="unknown", items=3)

@@ -1,4 +1,4 @@
-"""What is kept, flushed and answered inside a task: it is not ahead of its sink, and is not lost by a death."""
+"""What is kept, flushed and answered inside a task: it is not ahead of its sink, and no death loses it."""
 
 from typing import Any
 

@@ -17,6 +17,7 @@ from videoflow.graph.spec import FlowSpec
 
 _MOST_BLOCKS = 3
 _GOOD_OUTCOMES = ("complete", "stopped")
+_CUT_OFF = "unknown"  # what the failure of another node may make of a source that did not end
 _GOOD_VERDICTS = (Verdict.COMPLETE, Verdict.STOPPED)
 
 
@@ -27,12 +28,11 @@ def ending_blocks(report: RunReport, spec: FlowSpec) -> list[str]:
     """
     blocks = [_failure_block(report)] if report.failure is not None else []
     failed = report.failure.node if report.failure is not None else ""
+    explained = _GOOD_OUTCOMES if report.failure is None else (*_GOOD_OUTCOMES, _CUT_OFF)
     blocks += [
         _source_block(source, report)
         for source in report.sources
-        if source.outcome not in _GOOD_OUTCOMES
-        and source.node != failed
-        and report.verdict not in _GOOD_VERDICTS
+        if source.outcome not in explained and source.node != failed and report.verdict not in _GOOD_VERDICTS
     ]
     blocks += [_dead_letter_block(letters, report, spec) for letters in _alike(report)[:_MOST_BLOCKS]]
     if not blocks and report.verdict not in _GOOD_VERDICTS:
