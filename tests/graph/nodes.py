@@ -1,9 +1,17 @@
 """Small nodes that the tests of this folder wire."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
 import videoflow as vf
+
+
+async def turned() -> None:
+    """Waits until the loop has called something else, as any true wait does."""
+    elsewhere = asyncio.Event()
+    asyncio.get_running_loop().call_soon(elsewhere.set)
+    await elsewhere.wait()
 
 
 class Numbers(vf.Producer):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import videoflow as vf
+from tests.graph.nodes import turned
 from videoflow.graph import Invoker, Out, remedy_for
 
 UNTYPED: dict[str, Any] = {"time": {"time_seconds": "0.5"}, "key": {"key": 5}}
@@ -45,7 +46,7 @@ def handed_on(self: Any, value: int) -> Any:
 
 
 async def awaited(self: Any, value: int) -> int:
-    await asyncio.sleep(0)
+    await turned()
     return value + 1
 
 
@@ -54,7 +55,7 @@ async def awaited_with_context(self: Any, value: int, ctx: vf.Context) -> int:
 
 
 async def generated_later(self: Any, value: int) -> AsyncIterator[int]:
-    await asyncio.sleep(0)
+    await turned()
     yield value + 1
 
 
@@ -242,12 +243,12 @@ def test_an_asynchronous_producer_and_consumer_work() -> None:
     class Ticks(vf.Producer):
         async def produce(self, resume: int | None, ctx: vf.Context) -> AsyncIterator[vf.Item]:
             for number in range(3):
-                await asyncio.sleep(0)
+                await turned()
                 yield vf.Item(number, offset=number)
 
     @vf.consumer
     async def take(value: int) -> None:
-        await asyncio.sleep(0)
+        await turned()
         taken.append(value)
 
     ticks, sink = Invoker(Ticks()), Invoker(take())
@@ -272,7 +273,7 @@ def test_close_ends_what_asynchronous_code_left_running() -> None:
                 ended.append("work")
 
         async def process(self, value: int) -> int:
-            await asyncio.sleep(0)
+            await turned()
             return value
 
         async def close(self, ctx: vf.Context) -> None:

@@ -1,6 +1,5 @@
 """`drive` runs one node as a worker would."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import videoflow as vf
-from tests.graph.nodes import Double, Last, Numbers, Pair, Sink, Split, Total, halve
+from tests.graph.nodes import Double, Last, Numbers, Pair, Sink, Split, Total, halve, turned
 from videoflow.testing import drive
 
 
@@ -47,11 +46,11 @@ def test_a_consumer_gives_nothing() -> None:
 def test_asynchronous_nodes_work() -> None:
     class Later(vf.Processor):
         async def open(self) -> None:
-            await asyncio.sleep(0)
+            await turned()
             self.step = 10
 
         async def process(self, value: int) -> AsyncIterator[int]:
-            await asyncio.sleep(0)
+            await turned()
             yield value + self.step
 
     assert drive(Later(), [1, 2]) == [11, 12]
