@@ -1,6 +1,6 @@
 """One defect or more for each property that a cluster is held to; each is a small change of its code."""
 
-from tests.allocation.planted import Defect
+from tests.allocation.planted import RECORDED, Defect
 from tests.promises.planting import Change
 
 PACKAGE = "videoflow.deploy.allocation_kubernetes"
@@ -61,9 +61,9 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-6",
         "6_a_restore_that_fails_is_on_record_and_carried_on",
         (
-            BACKEND,
-            "            if remaining := operation.give_back():\n",
-            "            if remaining := operation.give_back():\n                journal.delete()\n",
+            RECORDED,
+            "            if remaining := steps.give_back():\n",
+            "            if remaining := steps.give_back():\n                journal.delete()\n",
         ),
     ),
     "pods that cannot be listed are none": defect(
@@ -113,8 +113,8 @@ DEFECTS: dict[str, Defect] = {
     "nobody looks again": defect(
         "ALLOC-12",
         "12_one_who_cannot_be_kept_out_is_seen_before_anything_changes",
-        (BACKEND, "        operation.look_again()\n", "        operation.users()\n"),
-        (BACKEND, "                operation.change_geometry()\n", ""),
+        (RECORDED, "        steps.look_again()\n", "        steps.users()\n"),
+        (RECORDED, "                steps.change_geometry()\n", ""),
     ),
     "a request is shortened to what there is": defect(
         "ALLOC-14",
@@ -149,15 +149,15 @@ DEFECTS: dict[str, Defect] = {
     "an operation id is good for any plan": defect(
         "ALLOC-22",
         "22_the_same_operation_is_done_once_by_any_process",
-        (BACKEND, "journal.record.plan != _digest(plan)", "journal.record.plan != journal.record.plan"),
+        (RECORDED, "journal.record.plan != plan_digest(plan)", "journal.record.plan != journal.record.plan"),
     ),
     "the record goes before the devices": defect(
         "ALLOC-22",
         "22_a_release_is_idempotent_over_every_mishap",
         (
-            BACKEND,
-            "            if remaining := operation.give_back():\n",
-            "            journal.delete()\n            if remaining := operation.give_back():\n",
+            RECORDED,
+            "            if remaining := steps.give_back():\n",
+            "            journal.delete()\n            if remaining := steps.give_back():\n",
         ),
     ),
     "nothing is rejected beforehand": defect(

@@ -1,6 +1,6 @@
 """One defect or more for each property that the reference is held to; each is a small change of its code."""
 
-from tests.allocation.planted import Defect
+from tests.allocation.planted import RECORDED, Defect
 from tests.promises.planting import Change
 
 PACKAGE = "videoflow.backends.memory.allocation"
@@ -74,7 +74,7 @@ DEFECTS: dict[str, Defect] = {
     "the inventory may have moved": defect(
         "ALLOC-4",
         "4_where_the_inventory_moved_nothing_is_written",
-        (BACKEND, "if seen.value.generation != expected_generation:", "if not expected_generation:"),
+        (BACKEND, "if seen.value.generation != plan.snapshot_generation:", "if not plan:"),
     ),
     "originals are not kept": defect(
         "ALLOC-6", ENDS, (OPERATION, "originals=self._layouts_now()", "originals={}")
@@ -87,19 +87,19 @@ DEFECTS: dict[str, Defect] = {
         ENDS,
         (
             BACKEND,
-            "                journal = Journal.begin(self._session, self._record(plan, claim))\n",
-            "                record = self._record(plan, claim)\n"
-            "                for name in record.hosts():\n"
-            "                    from videoflow.backends.memory.allocation._holding import owned\n"
-            "                    found = self._session.host(name)\n"
-            '                    self._session.replace_host(owned(found, record), "own")\n'
-            "                journal = Journal.begin(self._session, record)\n",
+            "        return Journal.begin(self._session, self._record(plan, claim_id))\n",
+            "        record = self._record(plan, claim_id)\n"
+            "        for name in record.hosts():\n"
+            "            from videoflow.backends.memory.allocation._holding import owned\n"
+            "            found = self._session.host(name)\n"
+            '            self._session.replace_host(owned(found, record), "own")\n'
+            "        return Journal.begin(self._session, record)\n",
         ),
     ),
     "what is not restored is forgotten": defect(
         "ALLOC-6",
         RESTORE,
-        (BACKEND, "if remaining := operation.give_back():", "if (remaining := operation.give_back()) and 0:"),
+        (RECORDED, "if remaining := steps.give_back():", "if (remaining := steps.give_back()) and 0:"),
     ),
     "ownership is given up before geometry is restored": defect(
         "ALLOC-6", RESTORE, (OPERATION, "            return tuple(remaining)\n", "            pass\n")
@@ -114,9 +114,9 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-7 ALLOC-12",
         AGAIN,
         (
-            OPERATION,
-            '            raise Aborted(f"occupancy cannot be read again: {error}") from error\n',
-            "            return\n",
+            RECORDED,
+            '        raise Aborted(f"occupancy cannot be read again: {error}") from error\n',
+            "        return\n",
         ),
     ),
     "a cut list of users is taken for all of them": defect(
@@ -125,7 +125,7 @@ DEFECTS: dict[str, Defect] = {
         (OPERATION, "        if not page.whole:\n", "        if False:\n"),
     ),
     "a kept workload is no reason": defect(
-        "ALLOC-7", STAYS, (BACKEND, "            if keep_workloads:\n", "            if False:\n")
+        "ALLOC-7", STAYS, (RECORDED, "            if keep_workloads:\n", "            if False:\n")
     ),
     "kind is taken from the first host": defect(
         "ALLOC-8",
@@ -154,18 +154,16 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-11",
         "11_a_plan_is_a_value_and_nothing_leaks_into_the_next",
         (BACKEND, "        return plan_for(", '        return vars(self).setdefault("kept", plan_for('),
-        (BACKEND, "self._managed)\n\n    def reserve", "self._managed))\n\n    def reserve"),
+        (BACKEND, "self._managed)\n\n    def bindings", "self._managed))\n\n    def bindings"),
     ),
-    "nobody looks again": defect(
-        "ALLOC-12", FOREIGNER, (BACKEND, "                operation.look_again()\n", "")
-    ),
+    "nobody looks again": defect("ALLOC-12", FOREIGNER, (RECORDED, "                _look(steps)\n", "")),
     "who uses it is read before it is owned": defect(
         "ALLOC-12",
         FOREIGNER,
         (
-            BACKEND,
-            "                operation.own()\n                operation.look_again()\n",
-            "                operation.look_again()\n                operation.own()\n",
+            RECORDED,
+            "                steps.own()\n                _look(steps)\n",
+            "                _look(steps)\n                steps.own()\n",
         ),
     ),
     "fewer will do": defect(
@@ -222,7 +220,7 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-22",
         IDEMPOTENT,
         (
-            BACKEND,
+            RECORDED,
             'ReleaseObservation(claim_id, ReleaseStatus.RELEASED, reason="no such',
             'ReleaseObservation(claim_id, ReleaseStatus.STALE, reason="no such',
         ),
@@ -231,12 +229,12 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-22",
         IDEMPOTENT,
         (
-            BACKEND,
-            "            if remaining := operation.give_back():\n",
+            RECORDED,
+            "            if remaining := steps.give_back():\n",
             "            journal.delete()\n"
-            "            journal = Journal.begin(self._session, journal.record)\n"
-            "            operation = Operation(self._session, journal)\n"
-            "            if remaining := operation.give_back():\n",
+            "            journal = type(journal).begin(self._session, journal.record)\n"
+            "            steps = self._steps(journal)\n"
+            "            if remaining := steps.give_back():\n",
         ),
     ),
     "a record whose answer was lost is taken for written": defect(
@@ -261,7 +259,7 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-22 ALLOC-7",
         STAYS,
         (
-            BACKEND,
+            RECORDED,
             "                return ReleaseObservation(claim_id, ReleaseStatus.STALE, reason=fenced)\n",
             "                pass\n",
         ),
@@ -269,7 +267,7 @@ DEFECTS: dict[str, Defect] = {
     "the generation of a reconciliation is not looked at": defect(
         "ALLOC-22",
         "22_reconciling_is_fenced_by_generation",
-        (BACKEND, "evidence=(EVIDENCE_STALE, fenced, *now.evidence)", "evidence=now.evidence or (fenced,)"),
+        (RECORDED, "evidence=(EVIDENCE_STALE, fenced, *now.evidence)", "evidence=now.evidence or (fenced,)"),
     ),
     "what is not provided is tried": defect(
         "ALLOC-23",

@@ -16,6 +16,9 @@ from types import ModuleType
 
 from tests.promises.planting import PRODUCT, Change
 
+LIFECYCLE = "videoflow.backends.allocation.lifecycle"
+# Where the operations are that all allocators with records share, as a file of each copied package.
+RECORDED = "lifecycle/_recorded.py"
 _numbers = count()
 
 
@@ -36,15 +39,18 @@ class Defect:
 
 @contextmanager
 def planted(folder: Path, package: str, changes: Sequence[Change]) -> Iterator[ModuleType]:
-    """Yields a copy of a package of ours with some changes."""
+    """Yields a copy of a package of ours with some changes; its `lifecycle` is a copy of the shared steps."""
     name = f"planted_allocation_{next(_numbers)}"
     shutil.copytree(
         PRODUCT.joinpath(*package.split(".")[1:]), folder / name, ignore=shutil.ignore_patterns("__pycache__")
     )
+    shared = PRODUCT.joinpath(*LIFECYCLE.split(".")[1:])
+    shutil.copytree(shared, folder / name / "lifecycle", ignore=shutil.ignore_patterns("__pycache__"))
     for change in changes:
         change.apply(folder / name)
     for path in (folder / name).rglob("*.py"):
-        path.write_text(path.read_text(encoding="utf-8").replace(package, name), encoding="utf-8")
+        text = path.read_text(encoding="utf-8").replace(package, name)
+        path.write_text(text.replace(LIFECYCLE, f"{name}.lifecycle"), encoding="utf-8")
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module(name)

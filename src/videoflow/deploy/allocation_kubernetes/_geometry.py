@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from videoflow.adapters.kubernetes import CONFIG_MAPS, NODES, Object, Refused
+from videoflow.backends.allocation.lifecycle import Taken
 from videoflow.deploy.allocation_kubernetes._hosts import (
     gpu_resources,
     labels_of,
@@ -17,7 +18,6 @@ from videoflow.deploy.allocation_kubernetes._hosts import (
     resource_of,
     taints_of,
 )
-from videoflow.deploy.allocation_kubernetes._ledger import Taken
 from videoflow.deploy.allocation_kubernetes._mig_config import (
     Cards,
     NoPlace,

@@ -13,14 +13,11 @@ import msgspec
 
 from videoflow.adapters.kubernetes import Object
 from videoflow.backends.allocation import device_key
+from videoflow.backends.allocation.lifecycle import Taken
 from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Terms, config_map
 from videoflow.deploy.allocation_kubernetes._settings import KIND
 
 HOLDS: Final = "holds"
-
-
-class Taken(Exception):
-    """Somebody else owns what the claim needs, or it is not there any more."""
 
 
 class Hold(msgspec.Struct, frozen=True):

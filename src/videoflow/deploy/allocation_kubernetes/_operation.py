@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from videoflow import faults
 from videoflow.adapters.kubernetes import CONFIG_MAPS, Object, Refused
 from videoflow.backends.allocation import device_key
+from videoflow.backends.allocation.lifecycle import Aborted, Phase
 from videoflow.deploy.allocation_kubernetes._geometry import Geometry
 from videoflow.deploy.allocation_kubernetes._hosts import HostView, resource_of, view
 from videoflow.deploy.allocation_kubernetes._inventory import pod_use, read_config, read_ledger
@@ -21,7 +22,7 @@ from videoflow.deploy.allocation_kubernetes._ledger import (
     written,
 )
 from videoflow.deploy.allocation_kubernetes._mig_config import totals
-from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Journal, Original, Phase
+from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Journal, Original
 from videoflow.deploy.allocation_kubernetes._session import Session, claim_of
 
 BARRIERS = (
@@ -33,10 +34,6 @@ BARRIERS = (
     "allocation.disowned",
 )
 faults.declare(*BARRIERS)
-
-
-class Aborted(Exception):
-    """The operation cannot go on, and gives back what it has."""
 
 
 class Operation:

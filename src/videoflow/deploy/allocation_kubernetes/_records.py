@@ -1,33 +1,18 @@
 """Claims as durable records: one config map for each, moved from phase to phase by compare-and-swap."""
 
-import hashlib
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 
 from videoflow.adapters.kubernetes import CONFIG_MAPS, Object, Refusal, Refused
 from videoflow.backends.allocation import DeviceIdentity
+from videoflow.backends.allocation.lifecycle import Phase, Superseded
 from videoflow.backends.outcomes import UnknownReason
 from videoflow.deploy.allocation_kubernetes._mig_config import Cards
 from videoflow.deploy.allocation_kubernetes._session import MOST_TRIES, Session, Unanswered, version_of
 from videoflow.deploy.allocation_kubernetes._settings import CLAIM, KIND
 
 RECORD: Final = "record"
-
-
-class Phase(StrEnum):
-    """How far a claim has come; what is in the middle can be carried on by any process."""
-
-    OWNING = "owning"
-    CHANGING = "changing"
-    HELD = "held"
-    ABORTING = "aborting"
-    FAILED = "failed"
-    RELEASING = "releasing"
-
-
-UNDER_WAY: Final = frozenset({Phase.OWNING, Phase.CHANGING, Phase.ABORTING})
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -99,15 +84,6 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     def hosts(self) -> list[str]:
         """Returns the hosts that it owns something of, in the order in which it takes them."""
         return sorted({device.node for devices in self.assignments.values() for device in devices})
-
-
-def claim_name(operation_id: str) -> str:
-    """Returns the id of the claim of an operation, which is also the name of its config map."""
-    return f"claim-{hashlib.sha256(operation_id.encode()).hexdigest()[:20]}"
-
-
-class Superseded(Exception):
-    """The record was moved on, or removed, by another process; this one has nothing more to do."""
 
 
 class Journal:

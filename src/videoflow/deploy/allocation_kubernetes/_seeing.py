@@ -13,11 +13,12 @@ from videoflow.backends.allocation import (
     DeviceIdentity,
     WorkloadBindings,
 )
+from videoflow.backends.allocation.lifecycle import Phase
 from videoflow.deploy.allocation_kubernetes._geometry import advertises, entry_of
 from videoflow.deploy.allocation_kubernetes._hosts import labels_of, owner_of
 from videoflow.deploy.allocation_kubernetes._inventory import read_ledger
 from videoflow.deploy.allocation_kubernetes._ledger import holds_all
-from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Phase, Terms
+from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Terms
 from videoflow.deploy.allocation_kubernetes._session import Session
 from videoflow.deploy.allocation_kubernetes._settings import (
     CLAIM,

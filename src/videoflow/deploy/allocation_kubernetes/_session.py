@@ -15,6 +15,7 @@ from videoflow.adapters.kubernetes import (
     Refused,
     ResourceKind,
 )
+from videoflow.backends.allocation.lifecycle import Unanswered as AnyUnanswered
 from videoflow.backends.outcomes import UnknownReason
 from videoflow.clock import Clock
 from videoflow.deploy.allocation_kubernetes._settings import CLAIM, GPU, MIG_PREFIX, KubernetesSettings
@@ -23,12 +24,11 @@ MOST_TRIES: Final = 64
 T = TypeVar("T")
 
 
-class Unanswered(Exception):
+class Unanswered(AnyUnanswered):
     """The authority did not answer, or not whole; what it holds is unknown."""
 
     def __init__(self, refused: Refused) -> None:
-        self.reason = refused.reason
-        super().__init__(refused.said)
+        super().__init__(refused.reason, refused.said)
 
 
 class Session:

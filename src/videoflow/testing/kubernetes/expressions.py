@@ -1,7 +1,7 @@
 """Selectors of devices, checked and evaluated as an API server and a scheduler do.
 
-Used by tests of claims: `Expressions().matches` is what `Scheduler` takes. CEL itself is cel-expr-python, that
-the rest of `videoflow.testing.kubernetes` does without; quantities and versions are here. It refuses an
+Used by tests of claims: `Expressions().matches` is what `Scheduler` takes. CEL itself is cel-expr-python;
+quantities and versions are here. It refuses an
 expression whose types do not fit, as the server does when a claim is created.
 """
 

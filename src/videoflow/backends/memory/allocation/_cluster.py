@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from videoflow.backends.allocation.lifecycle import Unanswered as AnyUnanswered
 from videoflow.backends.memory.allocation._hosts import (
     Layout,
     MemoryCard,
@@ -36,12 +37,11 @@ class Refused(Exception):
     """The authority will not do it; nothing was written."""
 
 
-class Unanswered(Exception):
+class Unanswered(AnyUnanswered):
     """No answer: a read that failed, or a write that may have taken effect."""
 
     def __init__(self, reason: UnknownReason = UnknownReason.TIMEOUT) -> None:
-        super().__init__(f"no answer ({reason})")
-        self.reason = reason
+        super().__init__(reason, f"no answer ({reason})")
 
 
 class Listing(StrEnum):

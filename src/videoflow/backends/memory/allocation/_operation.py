@@ -11,9 +11,9 @@ from functools import partial
 
 from videoflow import faults
 from videoflow.backends.allocation import LayoutEntry
+from videoflow.backends.allocation.lifecycle import Aborted, Phase, Taken
 from videoflow.backends.memory.allocation._cluster import Conflict, Refused, Unanswered
 from videoflow.backends.memory.allocation._holding import (
-    Taken,
     asked_by,
     disowned,
     entries_of,
@@ -26,15 +26,11 @@ from videoflow.backends.memory.allocation._holding import (
     owned,
 )
 from videoflow.backends.memory.allocation._hosts import MemoryHost, MemoryPod
-from videoflow.backends.memory.allocation._records import MOST_TRIES, Journal, Phase
+from videoflow.backends.memory.allocation._records import MOST_TRIES, Journal
 from videoflow.backends.memory.allocation._session import MemorySession
 from videoflow.backends.outcomes import UnknownReason
 
 RESTORING = "/restore"
-
-
-class Aborted(Exception):
-    """The operation cannot go on, and gives back what it has."""
 
 
 class Operation:
@@ -56,10 +52,7 @@ class Operation:
 
     def look_again(self) -> None:
         """Reads who uses the devices, now that nobody new should come; raises Aborted."""
-        try:
-            users, short = self.users(), self._short()
-        except Unanswered as error:
-            raise Aborted(f"occupancy cannot be read again: {error}") from error
+        users, short = self.users(), self._short()
         if users:
             raise Aborted(f"in use since it was planned: {', '.join(users)}")
         if short:

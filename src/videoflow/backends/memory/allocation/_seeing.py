@@ -14,10 +14,11 @@ from videoflow.backends.allocation import (
     InventorySnapshot,
     memory_key,
 )
+from videoflow.backends.allocation.lifecycle import Phase
 from videoflow.backends.memory.allocation._cluster import Page, Unanswered
 from videoflow.backends.memory.allocation._holding import holds_all, is_laid_out
 from videoflow.backends.memory.allocation._hosts import MemoryHost, MemoryPod
-from videoflow.backends.memory.allocation._records import ClaimRecord, Phase, Terms
+from videoflow.backends.memory.allocation._records import ClaimRecord, Terms
 from videoflow.backends.memory.allocation._session import MemorySession
 from videoflow.backends.outcomes import Observation, UnknownReason, known, unknown
 from videoflow.placement import classify_labels
