@@ -188,6 +188,8 @@ class Bench:
                 if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
                     return actions.PUT_ASIDE
                 return len(self.started.get((node, input_id), ()))
+            case actions.ForgetOnce():
+                self.once = {key: said for key, said in self.once.items() if key[0] != replica.task.name}
             case actions.RecordStarted(node=node, input_id=input_id):
                 self._start(replica, node, input_id)
             case actions.Commit():

@@ -69,6 +69,7 @@ class Shell:
             a.Announced: self._writing.announced,
             a.Commit: self._commit,
             a.KeepOnce: self._keep_once,
+            a.ForgetOnce: lambda _: self._runtime.forget_once(self._job.task, deadline=self._deadline()),
             a.Recall: self._recall,
             a.Settle: self._settle,
             a.PutAside: self._put_aside,

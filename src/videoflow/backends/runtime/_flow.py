@@ -141,6 +141,11 @@ class FlowRuntime:
             self._must(self.store.commit(gone, deadline=deadline), "an answer")
         return [msgspec.msgpack.decode(value, type=OutboxEntry) for value in stand]
 
+    def forget_once(self, task: str, *, deadline: float) -> None:
+        """Forgets all that `put_once` recorded for a task, every input of which is settled."""
+        found = _value(self.store.scan(self._once(task, ""), deadline=deadline), task)
+        self._must(self.store.commit([Change(key, None) for key in found], deadline=deadline), "an answer")
+
     def once(self, task: str, input_id: str, *, deadline: float) -> OutboxEntry | None:
         """Returns what `put_once` recorded for an input, or None."""
         stored = self._one(self._once(task, input_id), deadline)

@@ -35,6 +35,7 @@ from videoflow.worker.core.actions import (
     Commit,
     Element,
     FailRun,
+    ForgetOnce,
     KeepOnce,
     Progress,
     Pull,
@@ -80,8 +81,8 @@ class ReaderCore(Checkpointing):
         except RunAborted:
             yield from self._abandon()
             kind = Kind.ABORT
-        if self._forget:
-            yield from self._keep_once(Pending())
+        if self._once:
+            yield ForgetOnce()
         yield Terminate(kind)
         return kind
 

@@ -256,6 +256,14 @@ class KeepOnce:
 
 
 @dataclass(slots=True)
+class ForgetOnce:
+    """Forget whatever `KeepOnce` recorded for this task, whoever did: every input is settled. Answer: None.
+
+    Who died between the settlement of an input and its next record has left some.
+    """
+
+
+@dataclass(slots=True)
 class Recall:
     """What was recorded with `KeepOnce` for an input? Answer: encoded envelopes, or None."""
 
@@ -345,6 +353,7 @@ Action = (
     | Announced
     | Commit
     | KeepOnce
+    | ForgetOnce
     | Recall
     | Settle
     | PutAside
