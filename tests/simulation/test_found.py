@@ -180,3 +180,16 @@ def test_an_epoch_that_has_only_come_is_not_committed_as_begun() -> None:
         for item in (1, 2, 3)
     ]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(totals),)) == []
+
+
+def test_tombstones_of_a_partition_do_not_hold_up_the_window_of_all() -> None:
+    origin = source(24)
+    step = library.Step(1, name="step", ordered=True)(origin)
+    joined = library.Step(2, name="joined", missing="none", replicas=2)(step, origin.latest())
+    late = tuple(
+        PlannedFault(f"joined-{slot}", point, "delay")
+        for slot in (0, 1)
+        for point in ("acquire.after", "receive.after")
+    )
+    schedules = [Schedule(seed, late) for seed in (13, 16, 17, 20, 34, 35)]
+    assert fails(*schedules, sinks=(library.Sink(name="sink")(joined),)) == []

@@ -150,7 +150,7 @@ class Subscription:
             self._queue.pop(cell.entry.order, None)
             del self.cells[cell.entry.position]
             return
-        if cell.ordinals is None:
+        if cell.ordinals is None or self.group:  # partitions' window would count from the first of many
             return
         grave_key = (cell.entry.position[0], envelope.origin.node, envelope.origin.epoch, cause)
         grave = self._graves.setdefault(grave_key, cell)
