@@ -37,25 +37,28 @@ class StationClock:
     """The clock of one worker.
 
     Attributes:
+        now: Of the run.
         local: Up to when the worker is busy or asleep.
         for_input: The action in work waits for input, so that it may be put aside.
         waitables: What it waits for, when it was put aside.
         until: Until when, then.
+        wake: Notes that somebody woke it meanwhile, perhaps in vain.
     """
 
     def __init__(self, now: Now, *, calm: bool = False) -> None:
-        self._now = now
+        self.now = now
         self._calm = calm
         self.local = 0.0
         self.for_input = False
         self.waitables: Sequence[Waitable] = ()
         self.until = 0.0
         self.waits = 0
-        self._wake = Wake()
+        self.wake = Wake()
 
     def monotonic(self) -> float:
         """Returns the worker's time."""
-        return max(self._now.seconds, self.local)
+        now, local = self.now.seconds, self.local
+        return now if now >= local else local
 
     def wall(self) -> float:
         """Returns the same: a simulated run begins with the Unix epoch."""
@@ -79,26 +82,26 @@ class StationClock:
             self.waitables, self.until = waitables, deadline
             raise WouldBlock
         if self._calm:
-            self._now.seconds = deadline  # nobody overtakes who waits
+            self.now.seconds = deadline  # nobody overtakes who waits
         self.local = deadline
         return set()
 
     def put_aside(self) -> None:
         """Begins to listen to what the worker waits for."""
-        self._wake.woken = False
+        self.wake.woken = False
         for waitable in self.waitables:
             if isinstance(waitable, Signal):
-                waitable.attach(self._wake)
+                waitable.attach(self.wake)
 
     def resume(self) -> None:
         """Stops listening."""
         for waitable in self.waitables:
             if isinstance(waitable, Signal):
-                waitable.detach(self._wake)
+                waitable.detach(self.wake)
         self.waitables = ()
 
     def woken(self) -> bool:
         """Whether somebody woke it since it was put aside, and not in vain."""
-        if self._wake.woken:
-            self._wake.woken = any(waitable.ready() for waitable in self.waitables)
-        return self._wake.woken
+        if self.wake.woken:
+            self.wake.woken = any(waitable.ready() for waitable in self.waitables)
+        return self.wake.woken

@@ -37,7 +37,7 @@ class Recording:
     items: dict[str, list[ItemReady]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Watching:
     """Who watches the nodes of one incarnation, and what they are told.
 

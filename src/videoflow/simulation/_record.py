@@ -4,7 +4,7 @@ Filled by the nodes of the run while it goes on, and compared with a run without
 """
 
 import zlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def mark(value: Value) -> Mark:
         return value.shape, value.dtype.str, zlib.crc32(np.ascontiguousarray(value).data)
     if isinstance(value, (list, tuple)):
         return tuple(mark(part) for part in value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return tuple((key, mark(part)) for key, part in value.items())
     if isinstance(value, msgspec.Struct):
         return tuple(mark(getattr(value, name)) for name in value.__struct_fields__)

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from videoflow import faults
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPool, MemoryRuntimeStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
-from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger, channel_specs, subscription_specs
+from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
-from videoflow.planner.plan import InputMode
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
 from videoflow.simulation._library import Live, Moody, Saver, Troubled
@@ -32,6 +31,7 @@ from videoflow.worker.core.actions import InnerFate
 _STALLED_SECONDS = 40.0
 _MOST_STEPS = 20_000
 _ZOMBIES_MOVE = 0.3
+_FENCES = {name: f"fence:{name}" for name in FENCED}
 
 
 class SimulatedRun:
@@ -77,13 +77,19 @@ class SimulatedRun:
         self.stopped_at: int | None = None
         self.limits = dict(schedule.items or ())
         plan = subject.plan
-        ranks = {task.name: number for number, task in enumerate(plan.tasks)}
         planned: dict[str, list[PlannedFault]] = {}
         for fault in schedule.faults:
             planned.setdefault(fault.station, []).append(fault)
         self.stations = [
-            Station(self, task, slot, Script(planned.get(f"{task.name}-{slot}", ())), ranks[task.name])
-            for task in plan.tasks
+            Station(
+                self,
+                task,
+                slot,
+                Script(planned.get(f"{task.name}-{slot}", ())),
+                rank=rank,
+                fenced=task.name in subject.fenced,
+            )
+            for rank, task in enumerate(plan.tasks)
             for slot in range(task.replicas)
         ]
         self._favoured = {station.name: self.chance.random() for station in self.stations}
@@ -91,10 +97,10 @@ class SimulatedRun:
         self._provision()
 
     def _provision(self) -> None:
-        for number, channel in enumerate(channel_specs(self.subject.plan, RUN_ID)):
-            self.observer.ensure_channel(channel, f"c{number}", deadline=1.0)
-        for number, subscription in enumerate(subscription_specs(self.subject.plan, RUN_ID)):
-            self.observer.ensure_subscription(subscription, f"s{number}", deadline=1.0)
+        for channel in self.subject.channels:
+            self.observer.ensure_channel(channel, "channel", deadline=1.0)
+        for subscription in self.subject.subscriptions:
+            self.observer.ensure_subscription(subscription, "subscription", deadline=1.0)
 
     # What stations ask ------------------------------------------------------------------------
 
@@ -247,17 +253,14 @@ class SimulatedRun:
             self.violations += self.zombies.move(self.chance, self.stations)
             self.current = station
         live = station.live
-        action = live.action if live is not None else None
-        if live is not None and action is not None:
-            self._before(station, live, action)
+        if live is not None and live.action is not None:
+            self._before(station, live, live.action)
             if station.live is None:
                 return
-        try:
-            ending = station.step()
-        finally:
-            self.current = None
-        if self.telling and live is not None and action is not None:
-            self._tell(station, describe(action, ending))
+        ending = self._step(station)
+        while ending is Ending.GOES_ON and station.keeps_to_itself:
+            ending = self._step(station)
+        self.current = None
         if ending is Ending.ENDED:
             self._tell(station, f"ends with {station.kind}")
             self._leave(station)
@@ -268,25 +271,25 @@ class SimulatedRun:
         elif ending is Ending.BROKE:
             self._broke(station)
 
+    def _step(self, station: Station) -> Ending:
+        live = station.live
+        action = live.action if live is not None else None
+        ending = station.step()
+        if self.telling and action is not None:
+            self._tell(station, describe(action, ending))
+        return ending
+
     def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
         if isinstance(action, actions.NextItem):
             limit = self.limits.get(station.task.nodes[0])
             if limit is not None and action.position.ordinal + 1 >= limit:
                 live.nodes.cut_short = True
             return
-        name = type(action).__name__
-        exclusive = station.task.mode is not InputMode.COMPETING and not self._is_live(station)
-        if exclusive and name in FENCED and station.script.reach(f"fence:{name}") is not None:
-            self._tell(station, f"is replaced before its {name}, and lives on")
+        fence = _FENCES.get(type(action).__name__) if station.fenced else None
+        if fence is not None and station.script.reach(fence) is not None:
+            self._tell(station, f"is replaced before its {type(action).__name__}, and lives on")
             self.zombies.add(station)
             self._bury(station)
-
-    def _is_live(self, station: Station) -> bool:
-        """Whether it is a source that opens epochs: who replaces one reads what it said, and then ends that.
-
-        Only a death that is certain comes before the reading; one host sees to that.
-        """
-        return not self.subject.plan.spec.node(station.task.nodes[0]).traits.resumable
 
     # Deaths -----------------------------------------------------------------------------------
 

@@ -135,7 +135,8 @@ def choose_faults(
         if len(there) > 1:
             station = chance.choices(there, [weighed.get(name, 1) for name in there])[0]
         reached = hits[station, point]
-        hit = 1 + int(chance.random() * (reached + 1))
+        # The first one is to happen in any case: without faults before it the station comes there.
+        hit = 1 + int(chance.random() * (reached + 1 if faults else (reached + 1) // 2))
         fault = PlannedFault(station, point, chance.choice(actions_at(point)), hit)
         faults[station, point, hit] = fault
         if point == "outbox.published":  # who comes there has died with a commit that was not published

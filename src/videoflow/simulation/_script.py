@@ -28,10 +28,14 @@ class Script:
         self.fired: list[PlannedFault] = []
         self.due = ""
         self._planned = {(fault.point, fault.hit): fault for fault in faults}
+        self._points = {point for point, _ in self._planned}
 
     def reach(self, point: str) -> str | None:
         """Counts a point; returns the action that is due there, or None."""
-        hit = self.hits[point] = self.hits.get(point, 0) + 1
+        hits = self.hits
+        hit = hits[point] = hits.get(point, 0) + 1
+        if point not in self._points:
+            return None
         fault = self._planned.get((point, hit))
         if fault is None:
             return None

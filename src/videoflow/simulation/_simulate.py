@@ -57,6 +57,7 @@ class Simulation:
 
     Attributes:
         broken: What may not be and is so without faults, in sentences.
+        steps: How many steps the run without faults takes.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -69,7 +70,7 @@ class Simulation:
         self._weights = {station: _RARE[kind] for station, kind in self._kinds.items() if kind in _RARE}
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
         self._hits: dict[tuple[str, str], int] = {}
-        self._steps = 0
+        self.steps = 0
         self._least_retries = min(node.options.retries for node in subject.plan.spec.nodes)
         reference = self.reference(None)
         self.broken = tuple(judge(subject, reference, reference, stopped=False))
@@ -81,7 +82,7 @@ class Simulation:
             run = SimulatedRun(self.subject, Schedule(0, items=items, calm=True), peaceful=True).go()
             found = self._references[items] = outcome_of(run)
             if items is None:
-                self._hits, self._steps = {**self._only_with_faults(), **run.hits()}, run.step
+                self._hits, self.steps = {**self._only_with_faults(), **run.hits()}, run.step
         return found
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
@@ -105,7 +106,7 @@ class Simulation:
         chance = random.Random(seed)
         most = min(MOST_FAULTS, self._least_retries + 1)
         faults = choose_faults(chance, self._hits, 1 + int(chance.random() * most), self._weights)
-        stop_at = 1 + int(chance.random() * self._steps) if chance.random() < _STOPS else None
+        stop_at = 1 + int(chance.random() * self.steps) if chance.random() < _STOPS else None
         return Schedule(seed=chance.getrandbits(32), faults=faults, stop_at=stop_at)
 
     def run(self, schedule: Schedule, *, telling: bool = False) -> Result:

@@ -24,7 +24,8 @@ from videoflow.worker.core.actions import InnerFate
 _DELAY_STEPS = 150
 Answer = Any
 """Of whichever action."""
-_STILL = (actions.Pull, actions.Publish, actions.Republish, actions.Pause)
+_STILL = frozenset((actions.Pull, actions.Publish, actions.Republish, actions.Pause))
+_ALONE = frozenset((actions.Load, actions.Call, actions.Control, actions.Flush, actions.Checkpoint))
 
 
 class Ending(Enum):
@@ -87,14 +88,18 @@ class Station:
         held_until: Step up to which it is not scheduled.
         kind: Kind of the terminator with which it ended.
         flushed: It has committed its last words.
+        fenced: It has an epoch, so that it may be replaced although it lives.
     """
 
-    def __init__(self, run: Surroundings, task: TaskPlan, slot: int, script: Script, rank: int) -> None:
+    def __init__(
+        self, run: Surroundings, task: TaskPlan, slot: int, script: Script, *, rank: int, fenced: bool
+    ) -> None:
         self.run = run
         self.task = task
         self.slot = slot
         self.name = f"{task.name}-{slot}"
         self.rank = rank
+        self.fenced = fenced
         self.script = script
         self.clock = StationClock(Now())
         self.live: Incarnation | None = None
@@ -139,9 +144,18 @@ class Station:
             return self.restart_at <= now
         if step < self.held_until:
             return False
+        clock = self.clock
         if self.waits:
-            return self.clock.woken() or self.clock.until <= now
-        return self.clock.local <= now
+            return (clock.wake.woken and clock.woken()) or clock.until <= now
+        return clock.local <= now
+
+    @property
+    def keeps_to_itself(self) -> bool:
+        """Whether its next action is due now, and touches nothing that others see: they may wait for it."""
+        live = self.live
+        if live is None or type(live.action) not in _ALONE or self.waits:
+            return False
+        return self.held_until <= self.run.step and self.clock.local <= self.clock.now.seconds
 
     def next_time(self) -> float:
         """Returns when it can move, if nobody wakes it."""
@@ -162,17 +176,15 @@ class Station:
         self.tell.clear()
         clock = self.clock
         clock.waits = 0
-        ending = self._ending_of(lambda: self._move(live))
-        if ending is Ending.WAITS:
-            self.waits = True
-            clock.put_aside()
-        return ending
+        return self._ending_of(self._move, live)
 
-    def _ending_of(self, move: Callable[[], Ending]) -> Ending:
+    def _ending_of(self, move: Callable[[Incarnation], Ending], live: Incarnation) -> Ending:
         """Returns how a part of the worker's life went; what ended it is the supervisor's to judge."""
         try:
-            return move()
+            return move(live)
         except WouldBlock:
+            self.waits = True
+            self.clock.put_aside()
             return Ending.WAITS
         except SimulatedDeath:
             return Ending.DIED
@@ -191,11 +203,12 @@ class Station:
         assert action is not None
         self.clock.for_input = type(action) is actions.Pull
         answer = live.shell.perform(action)
-        if not isinstance(action, _STILL) or _moves(action, answer):
+        kind = type(action)
+        if kind not in _STILL or _moves(action, answer):
             self.moved += 1
-        if isinstance(action, actions.Flush):
+        if kind is actions.Flush:
             live.flushing = True
-        elif isinstance(action, actions.Commit) and live.flushing:
+        elif live.flushing and kind is actions.Commit:
             self.flushed |= answer is CommitOutcome.COMMITTED
         try:
             live.action = live.steps.send(answer)
@@ -209,13 +222,12 @@ class Station:
         """Ends the live incarnation as an exception ends a worker: its nodes are closed first."""
         live = self.live
         assert live is not None
-        shell = live.shell
 
-        def close() -> Ending:
-            shell.close()
+        def close(broken: Incarnation) -> Ending:
+            broken.shell.close()
             return Ending.BROKE
 
-        self._ending_of(close)
+        self._ending_of(close, live)
 
     def reach(self, barrier: str) -> None:
         """Does what is planned at a barrier that the worker has come to."""

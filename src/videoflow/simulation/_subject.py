@@ -3,8 +3,7 @@
 Made of a compiled flow once, and run under many schedules. It refuses what the planner refuses.
 """
 
-import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +15,10 @@ from videoflow.backends.memory import (
     MemoryPool,
     MemoryRuntimeStore,
 )
+from videoflow.backends.messaging import ChannelSpec, SubscriptionSpec
 from videoflow.backends.outcomes import known
 from videoflow.clock import ManualClock
+from videoflow.engines.accounting import channel_specs, subscription_specs
 from videoflow.graph import Compiled, Node, instantiate
 from videoflow.planner import PlanFacts, SizingDefaults, plan_flow
 from videoflow.planner.plan import CommitOrder, InputMode, Plan, TaskPlan
@@ -48,6 +49,9 @@ class Subject:
         make: Makes a node, by name.
         programs: By task.
         limits: By task: the largest items of its ports.
+        channels: As an engine makes them.
+        subscriptions: Likewise.
+        fenced: Tasks with an epoch whose workers may be replaced although they live.
         levels: Node → what its inputs are compared for.
         own_state: Nodes with state keep it apart for each source.
         may_fail: Some input is fatal for its node, so that the run may fail.
@@ -59,6 +63,9 @@ class Subject:
     make: Callable[[str], Node]
     programs: Mapping[str, TaskProgram]
     limits: Mapping[str, Mapping[str, dict[str, int]]]
+    channels: Sequence[ChannelSpec]
+    subscriptions: Sequence[SubscriptionSpec]
+    fenced: frozenset[str]
     levels: Mapping[str, Level]
     own_state: bool = False
     may_fail: bool = False
@@ -91,9 +98,12 @@ def subject_of(
     made = {name: make(name) for name in classes} if own_state else {}
     return Subject(
         plan=plan,
-        make=lambda name: copy.copy(made[name]) if own_state else make(name),
+        make=lambda name: _copied(made[name]) if own_state else make(name),
         programs={task.name: make_program(plan, task, RUN_ID) for task in plan.tasks},
         limits={task.name: item_limits(plan, task) for task in plan.tasks},
+        channels=tuple(channel_specs(plan, RUN_ID)),
+        subscriptions=tuple(subscription_specs(plan, RUN_ID)),
+        fenced=frozenset(task.name for task in plan.tasks if _is_fenced(plan, task)),
         levels=levels_of(spec, own_state=own_state),
         own_state=own_state,
         may_fail=any("fatal" in node.arguments.get("trouble", ()) for node in spec.nodes if own_state),
@@ -115,6 +125,22 @@ def _facts(defaults: SizingDefaults, *, fuse: bool) -> PlanFacts:
         fuse=fuse,
         defaults=defaults,
     )
+
+
+def _is_fenced(plan: Plan, task: TaskPlan) -> bool:
+    """Whether a worker may be replaced although it lives: it has an epoch, and opens none of its own.
+
+    Who replaces a source that opens epochs reads what it said, and then ends that: only a death that is
+    certain comes before the reading, and one host sees to that.
+    """
+    return task.mode is not InputMode.COMPETING and plan.spec.node(task.nodes[0]).traits.resumable
+
+
+def _copied(made: Node) -> Node:
+    """Returns a node as it was made: a copy of what it holds before it is opened."""
+    copied: Node = object.__new__(type(made))
+    copied.__dict__.update(made.__dict__)
+    return copied
 
 
 def kind_of(plan: Plan, task: TaskPlan) -> str:

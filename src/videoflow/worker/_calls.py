@@ -4,6 +4,7 @@ Used by the shell. It refuses outputs that no edge carries, and outputs larger t
 """
 
 import dataclasses
+import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,36 +51,35 @@ def _judged(judge: Callable[[Exception], str], error: BaseException) -> Failure:
 
 
 def describe(error: BaseException, disposition: Disposition) -> Failure:
-    """Returns an exception in words, with the innermost place that is the user's."""
-    failure = Failure(disposition, said_by(error), plain_text(_place(error), _LONGEST_PLACE))
+    """Returns an exception in words: the innermost place that is the user's, and what led there."""
+    told = traceback.TracebackException.from_exception(error)
+    own = _own(told.stack)
+    failure = Failure(disposition, said_by(error), plain_text(_place(own or told.stack), _LONGEST_PLACE))
+    if own:
+        told.stack = traceback.StackSummary.from_list(own)
     failure.exception = error
-    failure.trace = plain_text(_trace(error), _LONGEST_TRACE)
+    failure.trace = plain_text("".join(told.format()), _LONGEST_TRACE)
     if isinstance(error, FlowError):
         failure.code, failure.remedy, failure.exit_status = error.code, error.remedy, error.exit_status
     failure.remedy = failure.remedy or remedy_for(error)
     return failure
 
 
-def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+def _place(frames: Sequence[traceback.FrameSummary]) -> str:
     if not frames:
         return ""
-    last = (_own(frames) or list(frames))[-1]
+    last = frames[-1]
     return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
-
-
-def _trace(error: BaseException) -> str:
-    """Returns the traceback from the node's own code on."""
-    told = traceback.TracebackException.from_exception(error)
-    own = _own(told.stack)
-    if own:
-        told.stack = traceback.StackSummary.from_list(own)
-    return "".join(told.format())
 
 
 def _own(frames: Sequence[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
     """Leaves out the frames of the worker, which are the same for every node."""
-    return [f for f in frames if not any(Path(f.filename).is_relative_to(place) for place in _MACHINERY)]
+    return [frame for frame in frames if not _is_machinery(frame.filename)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_machinery(filename: str) -> bool:
+    return any(Path(filename).is_relative_to(place) for place in _MACHINERY)
 
 
 def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outputs:

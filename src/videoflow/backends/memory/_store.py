@@ -45,7 +45,8 @@ class MemoryRuntimeStore(RuntimeStore):
     def scan(self, prefix: str, *, deadline: float) -> Observation[dict[str, Stored]]:
         """Returns all keys that begin with `prefix`, in ascending order of key."""
         with self._lock:
-            found = {key: self._values[key] for key in sorted(self._values) if key.startswith(prefix)}
+            names = sorted(key for key in self._values if key.startswith(prefix))
+            found = {key: self._values[key] for key in names}
         return known(found, self._clock.monotonic())
 
     def commit(self, changes: Sequence[Change], *, deadline: float) -> StoreOutcome:
