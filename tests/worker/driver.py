@@ -171,6 +171,8 @@ class Bench:
                 )
             case actions.KeepOnce():
                 return self._keep_once(replica, action)
+            case actions.ForgetOnce():
+                return self._forget_once(replica.task.name)
             case actions.Recall(input_id=input_id):
                 return self.once.get((replica.task.name, input_id))
             case _:
@@ -188,8 +190,6 @@ class Bench:
                 if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
                     return actions.PUT_ASIDE
                 return len(self.started.get((node, input_id), ()))
-            case actions.ForgetOnce():
-                self.once = {key: said for key, said in self.once.items() if key[0] != replica.task.name}
             case actions.RecordStarted(node=node, input_id=input_id):
                 self._start(replica, node, input_id)
             case actions.Commit():
@@ -251,6 +251,9 @@ class Bench:
             stands = self.once.setdefault((replica.task.name, input_id), names)
             answers.append(None if stands == names else stands)
         return answers
+
+    def _forget_once(self, task: str) -> None:
+        self.once = {key: said for key, said in self.once.items() if key[0] != task}
 
     def _next_item(self, replica: Replica, position: SourcePosition) -> Any:
         """Gives the next item: after the last one, or, live, whatever comes next."""
