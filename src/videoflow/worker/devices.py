@@ -11,9 +11,9 @@ from videoflow import registry
 from videoflow.backends.allocation import DeliveredGrant, DeviceIdentity, Discovery, device_key
 from videoflow.backends.outcomes import Unknown
 from videoflow.clock import Clock
+from videoflow.environment import GRANT_VARIABLE, MASK_VARIABLE, ORDER_VARIABLE
 from videoflow.errors import AcceleratorFault, ContractBroken, UnobservableState
 
-GRANT, _MASK, _ORDER = "VIDEOFLOW_GRANT", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"
 _REMEDY = "see what the worker's environment says, and `videoflow gpus`"
 
 
@@ -28,7 +28,7 @@ def granted_to(environment: Mapping[str, str], clock: Clock) -> tuple[DeviceIden
         AcceleratorFault: This process sees other devices than it was granted.
         UnobservableState: What it sees could not be read.
     """
-    said = environment.get(GRANT)
+    said = environment.get(GRANT_VARIABLE)
     if said is None:
         return ()
     try:
@@ -43,7 +43,7 @@ def granted_to(environment: Mapping[str, str], clock: Clock) -> tuple[DeviceIden
 def _check(grant: DeliveredGrant, environment: Mapping[str, str], clock: Clock) -> None:
     node = grant.devices[0].node if grant.devices else ""
     look = registry.load(registry.DEVICES, "nvml")
-    seen = look(node, environment.get(_MASK), environment.get(_ORDER, ""), clock)
+    seen = look(node, environment.get(MASK_VARIABLE), environment.get(ORDER_VARIABLE, ""), clock)
     if isinstance(seen, Unknown):
         raise UnobservableState(
             f"{grant.workload_id} cannot see whether its accelerators are those that it was granted",

@@ -25,6 +25,7 @@ from videoflow.adapters.shm import ShmMessaging, open_worker
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import RealClock
+from videoflow.environment import GRANT_VARIABLE
 from videoflow.errors import ContractBroken, OutputUnwritable
 from videoflow.faults import Fault, FaultAction
 from videoflow.graph import SKIP, Item, Node, Processor, Producer, instantiate, load_flow_file, resolve
@@ -62,7 +63,6 @@ from videoflow.worker.page import Page, SharedFigures
 _BEAT_SECONDS = 0.25
 _LINGER_SECONDS = 0.25
 _LOST = 71
-GRANT = "VIDEOFLOW_GRANT"
 
 
 class _Reporter:
@@ -199,7 +199,7 @@ def _make(
     program = make_program(plan, task, boot.run_id)
     nodes = TaskNodes(program, _instances(boot, plan, task), item_limits(plan, task), boot.slot, control)
     nodes.figures = SharedFigures(nodes.figures, Page(descriptors[0], task.nodes))
-    if GRANT in os.environ:  # the types of accelerators are loaded by those alone who have some
+    if GRANT_VARIABLE in os.environ:  # the types of accelerators are loaded by those alone who have some
         nodes.grant(registry.load(registry.DEVICES, "granted")(os.environ, clock))
     keeper.nodes = nodes
     keeper.interrupt()

@@ -21,7 +21,6 @@ from videoflow.deploy.allocation_kubernetes._planning import KubernetesPlan
 from videoflow.deploy.allocation_kubernetes._settings import (
     CLAIM,
     FENCE,
-    GRANT_VARIABLE,
     KIND,
     MANAGED,
     OWNER,
@@ -29,6 +28,7 @@ from videoflow.deploy.allocation_kubernetes._settings import (
     KubernetesSettings,
     Strategy,
 )
+from videoflow.environment import GRANT_VARIABLE
 
 __all__ = [
     "BARRIERS",

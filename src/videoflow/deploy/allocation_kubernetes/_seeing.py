@@ -23,12 +23,12 @@ from videoflow.deploy.allocation_kubernetes._session import Session
 from videoflow.deploy.allocation_kubernetes._settings import (
     CLAIM,
     GPU,
-    GRANT_VARIABLE,
     MIG_CONFIG,
     MIG_STATE,
     TAINT,
     WORKLOAD,
 )
+from videoflow.environment import GRANT_VARIABLE
 from videoflow.ids import hash_id
 
 POLICY = "kubernetes"

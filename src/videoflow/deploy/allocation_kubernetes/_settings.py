@@ -19,7 +19,6 @@ MANAGED: Final = f"{DOMAIN}/managed-geometry"
 KIND: Final = f"{DOMAIN}/kind"
 CLAIM: Final = f"{DOMAIN}/claim"
 WORKLOAD: Final = f"{DOMAIN}/workload"
-GRANT_VARIABLE: Final = "VIDEOFLOW_GRANT"
 MIG_MANAGER_FACT: Final = "mig-manager"
 MPS_FACT: Final = "mps"
 

@@ -6,7 +6,6 @@ MIG geometry, and to call accounting isolation.
 """
 
 from videoflow.deploy.allocation_local._backend import LocalAllocation
-from videoflow.deploy.allocation_local._bindings import GRANT_VARIABLE
 from videoflow.deploy.allocation_local._guarantees import capabilities_of
 from videoflow.deploy.allocation_local._inventory import LocalSnapshot, Survey, Surveyed
 from videoflow.deploy.allocation_local._ledger import Ledger, Share
@@ -14,11 +13,10 @@ from videoflow.deploy.allocation_local._opening import ledger_path, open_local
 from videoflow.deploy.allocation_local._planning import LocalPlan
 from videoflow.deploy.allocation_local._settings import (
     DEFAULT_HEADROOM_BYTES,
-    MASK_VARIABLE,
-    ORDER_VARIABLE,
     LocalSettings,
     Policy,
 )
+from videoflow.environment import GRANT_VARIABLE, MASK_VARIABLE, ORDER_VARIABLE
 
 __all__ = [
     "DEFAULT_HEADROOM_BYTES",

@@ -34,7 +34,6 @@ from videoflow.backends.outcomes import Observation, Unknown, UnknownReason, kno
 from videoflow.backends.runtime import StoreOutcome
 from videoflow.clock import Clock
 from videoflow.deploy.allocation_local._bindings import (
-    GRANT_VARIABLE,
     bindings_of,
     granted,
     unobserved_bindings,
@@ -59,6 +58,7 @@ from videoflow.deploy.allocation_local._inventory import (
 from videoflow.deploy.allocation_local._ledger import Book, Claim, Ledger
 from videoflow.deploy.allocation_local._planning import LocalPlan, plan_requests
 from videoflow.deploy.allocation_local._settings import LocalSettings, Policy
+from videoflow.environment import GRANT_VARIABLE
 from videoflow.errors import ContractBroken, UnknownName
 from videoflow.ids import hash_id
 from videoflow.processes import ProcessIdentity

@@ -4,9 +4,8 @@ import json
 
 from videoflow.backends.allocation import DeliveredGrant, Sharing, WorkloadBindings
 from videoflow.deploy.allocation_local._ledger import Claim
-from videoflow.deploy.allocation_local._settings import BY_ADDRESS, MASK_VARIABLE, ORDER_VARIABLE, Policy
-
-GRANT_VARIABLE = "VIDEOFLOW_GRANT"
+from videoflow.deploy.allocation_local._settings import BY_ADDRESS, Policy
+from videoflow.environment import GRANT_VARIABLE, MASK_VARIABLE, ORDER_VARIABLE
 
 
 def granted(claim: Claim, *workloads: str) -> DeliveredGrant:

@@ -17,7 +17,8 @@ from videoflow.backends.allocation import (
 )
 from videoflow.backends.outcomes import Known, Observation, Unknown, UnknownReason, known, unknown
 from videoflow.deploy.allocation_local._ledger import Book, Share
-from videoflow.deploy.allocation_local._settings import MASK_VARIABLE, ORDER_VARIABLE, LocalSettings
+from videoflow.deploy.allocation_local._settings import LocalSettings
+from videoflow.environment import MASK_VARIABLE, ORDER_VARIABLE
 from videoflow.ids import hash_id
 from videoflow.placement import Link, resolve_mask
 from videoflow.processes import ProcessIdentity, is_within

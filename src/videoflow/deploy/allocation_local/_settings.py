@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-MASK_VARIABLE = "CUDA_VISIBLE_DEVICES"
-ORDER_VARIABLE = "CUDA_DEVICE_ORDER"
+from videoflow.environment import MASK_VARIABLE, ORDER_VARIABLE
+
 BY_ADDRESS = "PCI_BUS_ID"
 DEFAULT_HEADROOM_BYTES = 1 << 30
 

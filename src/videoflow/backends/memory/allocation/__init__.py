@@ -5,7 +5,7 @@ backend; a `MemoryAllocation` is one process, and keeps nothing that another cou
 cut a card where no table judges layouts.
 """
 
-from videoflow.backends.memory.allocation._backend import GRANT_VARIABLE, MANAGER_FACT, MemoryAllocation
+from videoflow.backends.memory.allocation._backend import MANAGER_FACT, MemoryAllocation
 from videoflow.backends.memory.allocation._cluster import (
     Conflict,
     Interposer,
@@ -25,6 +25,7 @@ from videoflow.backends.memory.allocation._hosts import (
     Written,
 )
 from videoflow.backends.memory.allocation._planning import MemoryPlan
+from videoflow.environment import GRANT_VARIABLE
 
 __all__ = [
     "GRANT_VARIABLE",

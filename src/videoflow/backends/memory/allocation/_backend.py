@@ -38,10 +38,10 @@ from videoflow.backends.memory.allocation._records import (
 from videoflow.backends.memory.allocation._seeing import grant_of, hosts_of, inventory, observed
 from videoflow.backends.memory.allocation._session import MemorySession
 from videoflow.backends.outcomes import Observation, Unknown, UnknownReason
+from videoflow.environment import GRANT_VARIABLE, MASK_VARIABLE
 from videoflow.errors import ContractBroken, UnknownName, UnobservableState
 from videoflow.placement import is_legal, load_catalogue
 
-GRANT_VARIABLE = "VIDEOFLOW_GRANT"
 MANAGER_FACT = "mig-manager"
 
 
@@ -107,7 +107,7 @@ class MemoryAllocation(RecordedAllocation[ClaimRecord]):
         except Unanswered as error:
             raise UnobservableState(f"claim {claim_id} cannot be read", cause=str(error)) from error
         mask = [device.mig_uuid or device.uuid or str(device.ordinal) for device in grant.devices]
-        env = {"CUDA_VISIBLE_DEVICES": ",".join(mask), GRANT_VARIABLE: json.dumps(grant.to_dict())}
+        env = {MASK_VARIABLE: ",".join(mask), GRANT_VARIABLE: json.dumps(grant.to_dict())}
         return WorkloadBindings(env=env, node_constraints={"hosts": sorted({d.node for d in grant.devices})})
 
     # Inside -----------------------------------------------------------------------------------
