@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.planner.building import MIB, Graph, threads_facts
+from videoflow.backends.messaging import Reliability
 from videoflow.errors import FlowInvalid
 from videoflow.graph.spec import LatestSpec
 from videoflow.planner import plan_flow
@@ -34,7 +35,7 @@ def test_markers_have_a_live_channel_and_a_broadcast_to_each_replica_beside_the_
     (control,) = task.controls
     (subscription,) = control.subscriptions
     assert (control.node, subscription.broadcast, subscription.exclusive) == ("clips", True, False)
-    assert subscription.channel.reliability == "live"
+    assert subscription.channel.reliability is Reliability.LIVE
     assert subscription.channel.partitions == 1
     assert subscription.latest == LatestSpec(capacity=256)
     channel = next(c for c in plan.channels if c.ref == subscription.channel)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.planner.building import MIB, Graph, threads_facts
+from videoflow.backends.messaging import Reliability
 from videoflow.graph.spec import BatchSpec, LatestSpec
 from videoflow.planner import SizingDefaults, plan_flow
 from videoflow.planner.plan import ChannelPlan, Plan, SubscriptionPlan
@@ -241,7 +242,7 @@ def test_a_live_edge_keeps_its_capacity_and_prefetches_nothing() -> None:
     graph.sink("log", ("a", LatestSpec()))
     plan = planned(graph)
     [live] = [c for c in plan.channels if c.ref.node == "camera"]
-    assert live.ref.reliability == "live"
+    assert live.ref.reliability is Reliability.LIVE
     assert live.bound_items == 2 + 3
     assert plan.task("a").prefetch == 0
     assert reading(plan, "a/0").spread == 4

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.planner.building import MESSAGING, Graph, threads_facts
+from videoflow.backends.messaging import Reliability
 from videoflow.errors import FlowInvalid, IncompatibleProfile
 from videoflow.graph.spec import BatchSpec, LatestSpec
 from videoflow.planner import SizingDefaults, plan_flow
@@ -218,11 +219,11 @@ def test_live_and_lossless_readers_of_one_port_have_channels_of_their_own() -> N
     graph.sink("screen", ("camera", LatestSpec(max_age_seconds=0.5)))
     plan = planned(graph)
     assert {(c.ref.reliability, c.readers) for c in plan.channels} == {
-        ("reliable", ("video/0",)),
-        ("live", ("screen/0",)),
+        (Reliability.RELIABLE, ("video/0",)),
+        (Reliability.LIVE, ("screen/0",)),
     }
     [output] = plan.task("camera").outputs
-    assert [ref.reliability for ref in output.channels] == ["reliable", "live"]
+    assert [ref.reliability for ref in output.channels] == [Reliability.RELIABLE, Reliability.LIVE]
 
 
 @pytest.mark.parametrize(

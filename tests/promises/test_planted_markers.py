@@ -60,12 +60,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     "markers are charged to the inputs' credit": (
         Change(
             "planner/_wiring.py",
-            'return ChannelRef(node=parent.node, port=parent.port, reliability="live")',
+            "return ChannelRef(node=parent.node, port=parent.port, reliability=Reliability.LIVE)",
             "return ChannelRef(node=parent.node, port=parent.port)",
         ),
         "tests/planner/test_markers.py::"
         "test_markers_have_a_live_channel_and_a_broadcast_to_each_replica_beside_the_inputs",
-        "'reliable' == 'live'",
+        "<Reliability.RELIABLE: 'reliable'> is <Reliability.LIVE: 'live'>",
     ),
     "a marker counts as an item of its node": (
         Change(

@@ -12,6 +12,7 @@ from videoflow.backends.messaging import (
     ChannelSpec,
     LiveSubscriptionSpec,
     OwnerLabels,
+    Reliability,
     ReliableSubscriptionSpec,
     SubscriptionId,
     SubscriptionSpec,
@@ -56,7 +57,7 @@ def _channel_spec(
     run_id: str,
     readers: Mapping[tuple[str, ChannelRef], Sequence[SubscriptionId]],
 ) -> ChannelSpec:
-    live = channel.ref.reliability == "live"
+    live = channel.ref.reliability is Reliability.LIVE
     name = channel_id(channel.ref, plan.spec.flow_id, run_id)
     return ChannelSpec(
         channel=name,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from videoflow.backends.messaging import Reliability
 from videoflow.backends.outcomes import Known, Unknown
 from videoflow.errors import MemoryShort, UnobservableState
 from videoflow.planner._facts import PlanFacts
@@ -91,7 +92,8 @@ def _share(facts: PlanFacts, sizing: Sizing, spare: int) -> dict[ChannelRef, Cha
     for channel, floor in sizing.floors.items():
         item_bytes = sizing.port(channel).item_bytes
         floor_bytes = sizing.floor_bytes(channel)
-        items = floor if channel.reliability == "live" else max(floor, _wanted_items(facts, sizing, channel))
+        live = channel.reliability is Reliability.LIVE
+        items = floor if live else max(floor, _wanted_items(facts, sizing, channel))
         liked = min(facts.defaults.credit_bytes, items * item_bytes) * channel.partitions
         size_bytes = max(floor_bytes, liked)
         wanted[channel] = (items, floor_bytes, size_bytes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from videoflow.backends.messaging import Reliability
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import FlowSpec, PortRef
 from videoflow.planner._admitted import CompositionPlan
@@ -215,7 +216,7 @@ def _channel_plan(
         reasons.append(f"{sizing.beside(channel)} more because paths beside it look ahead")
     if channel.partitions > 1:
         reasons.append(f"in each of {channel.partitions} partitions by {(channel.key or '').split(':')[0]}")
-    if channel.reliability == "live":
+    if channel.reliability is Reliability.LIVE:
         reasons.append("it never blocks: what is not taken in time is dropped and counted")
     elif room.size_bytes * channel.partitions > sizing.floor_bytes(channel):
         reasons.append("the rest evens out speeds")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from videoflow.backends.capabilities import ExecutionCapabilities, Profile
-from videoflow.backends.messaging import Bounds
+from videoflow.backends.messaging import Bounds, Reliability
 from videoflow.backends.outcomes import known
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import ChannelRequirementSpec, FlowSpec, NodeKind, PortRef, RequirementsSpec
@@ -29,7 +29,7 @@ from videoflow.planner._tasks import Task
 from videoflow.planner._wiring import Wiring
 from videoflow.planner.plan import ChannelRef, CommitOrder
 
-_PROFILES = {"reliable": Profile.RELIABLE_WORK, "live": Profile.LIVE_LATEST}
+_PROFILES = {Reliability.RELIABLE: Profile.RELIABLE_WORK, Reliability.LIVE: Profile.LIVE_LATEST}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ judged the edges.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from videoflow.backends.messaging import Reliability
 from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, PortRef
 from videoflow.planner._tasks import Task
 from videoflow.planner.plan import ChannelRef
@@ -86,7 +87,7 @@ def channel_of(task: Task, edge: EdgeSpec, parent: PortRef) -> ChannelRef:
     return ChannelRef(
         node=parent.node,
         port=parent.port,
-        reliability="reliable" if edge.latest is None else "live",
+        reliability=Reliability.RELIABLE if edge.latest is None else Reliability.LIVE,
         key=task.partition_key,
         partitions=task.partitions,
     )
@@ -121,8 +122,8 @@ def wire(spec: FlowSpec, tasks: tuple[Task, ...]) -> Wiring:
 
 
 def _marker_channel(parent: PortRef) -> ChannelRef:
-    return ChannelRef(node=parent.node, port=parent.port, reliability="live")
+    return ChannelRef(node=parent.node, port=parent.port, reliability=Reliability.LIVE)
 
 
 def _by_layout(channel: ChannelRef) -> tuple[bool, str, int]:
-    return channel.reliability == "live", channel.key or "", channel.partitions
+    return channel.reliability is Reliability.LIVE, channel.key or "", channel.partitions

@@ -6,6 +6,7 @@ plan and computes nothing anew, so that it cannot disagree with the engine that 
 
 from collections.abc import Iterator
 
+from videoflow.backends.messaging import Reliability
 from videoflow.graph.spec import NodeKind
 from videoflow.planner._explained import admitted_sections, required_section
 from videoflow.planner._keeping import effects_section, kept_section
@@ -247,7 +248,7 @@ def _port(node: str, port: str) -> str:
 
 
 def _channel(ref: ChannelRef) -> str:
-    return _port(ref.node, ref.port) + (" (live)" if ref.reliability == "live" else "")
+    return _port(ref.node, ref.port) + (" (live)" if ref.reliability is Reliability.LIVE else "")
 
 
 def explain_mermaid(plan: Plan) -> str:

@@ -5,10 +5,10 @@ document. It holds no code and no run id.
 """
 
 from enum import StrEnum
-from typing import Literal
 
 import msgspec
 
+from videoflow.backends.messaging import Reliability
 from videoflow.graph.spec import FlowSpec, LatestSpec
 from videoflow.planner._admitted import CompositionPlan
 
@@ -57,7 +57,7 @@ class ChannelRef(msgspec.Struct, frozen=True, kw_only=True):
 
     node: str
     port: str
-    reliability: Literal["reliable", "live"] = "reliable"
+    reliability: Reliability = Reliability.RELIABLE
     key: str | None = None
     partitions: int = 1
 

@@ -3,13 +3,13 @@
 Used by workers and engines, so that both name the same channels. It refuses nothing.
 """
 
-from videoflow.backends.messaging import ChannelId, Layout, Reliability, SubscriptionId, SubscriptionKind
+from videoflow.backends.messaging import ChannelId, Layout, SubscriptionId, SubscriptionKind
 from videoflow.planner.plan import ChannelRef, SubscriptionPlan
 
 
 def channel_id(ref: ChannelRef, flow_id: str, run_id: str) -> ChannelId:
     """Returns the channel that a plan's reference names in one run."""
-    layout = Layout(Reliability(ref.reliability), ref.key, ref.partitions)
+    layout = Layout(ref.reliability, ref.key, ref.partitions)
     return ChannelId(flow_id, run_id, ref.node, ref.port, layout)
 
 
