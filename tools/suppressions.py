@@ -38,6 +38,9 @@ NAMES = {
     "warning-filter": re.compile(r"mark\.filterwarnings$"),
     "type-ignore": re.compile(r"(?:^|\.)no_type_check$"),
 }
+TELLTALES = re.compile(
+    "skip|xfail|expectedfailure|no_type_check|filter|suppress", re.I
+)  # in all that is looked for
 IGNORED_WARNINGS = re.compile(r"(?:^|warnings\.)(?:simplefilter|filterwarnings)$")
 
 
@@ -64,6 +67,8 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
 
 def in_comments(where: str, text: str) -> Iterator[Suppression]:
     """Yields the directives in comments; one comment may hold several."""
+    if not any(pattern.search(text) for pattern in DIRECTIVES.values()):
+        return
     for line, comment in comments(text):
         for kind, pattern in DIRECTIVES.items():
             for match in pattern.finditer(comment):
@@ -94,23 +99,29 @@ def kind_of_call(call: ast.Call) -> str | None:
 
 def in_code(where: str, text: str) -> Iterator[Suppression]:
     """Yields skips, expected failures and filters; a reason is text in the call or the line's comment."""
-    tree = ast.parse(text)
-    line_comments = dict(comments(text))
-    sentences: dict[int, str] = {}
-    for node in ast.walk(tree):
+    if not TELLTALES.search(text):
+        return
+    calls: dict[int, ast.Call] = {}
+    found: list[tuple[str, int, ast.AST | None]] = []
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
-            texts = [
-                c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)
-            ]
-            sentences[id(node.func)] = " ".join(texts)
+            calls[id(node.func)] = node
             if kind := kind_of_call(node):
-                yield Suppression(kind, f"{where}:{node.lineno}", line_comments.get(node.lineno, ""))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Name):
-            for kind, pattern in NAMES.items():
-                if pattern.search(dotted(node)):
-                    reason = sentences.get(id(node), "") + " " + line_comments.get(node.lineno, "")
-                    yield Suppression(kind, f"{where}:{node.lineno}", reason)
+                found.append((kind, node.lineno, None))
+        elif isinstance(node, ast.Attribute | ast.Name):
+            name = dotted(node)
+            found += [(kind, node.lineno, node) for kind, pattern in NAMES.items() if pattern.search(name)]
+    line_comments = dict(comments(text)) if found else {}
+    for kind, line, named in found:
+        call = calls.get(id(named))
+        said = "" if call is None else " ".join(texts_in(call))
+        yield Suppression(kind, f"{where}:{line}", f"{said} {line_comments.get(line, '')}")
+
+
+def texts_in(call: ast.Call) -> list[str]:
+    """Every text in the arguments of a call."""
+    constants = [node.value for node in ast.walk(call) if isinstance(node, ast.Constant)]
+    return [value for value in constants if isinstance(value, str)]
 
 
 def in_settings(text: str) -> Iterator[Suppression]:
