@@ -5,6 +5,7 @@ same references (rule 16).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 import msgspec
 import numpy as np
@@ -26,6 +27,7 @@ from videoflow.clock import Clock
 from videoflow.errors import ValueRefused
 from videoflow.worker.core.actions import Disposition, Failure, Publication
 
+_Bytes = NDArray[np.uint8]
 _ROOM_SECONDS = 0.25
 _READ_ATTEMPTS = 5
 
@@ -81,7 +83,7 @@ class Payloads:
         made: list[PayloadRef] = []
         contract = RetentionContract(obligations=(f"intent/{publication_id}",))
 
-        def store_array(array: NDArray[np.uint8], index: int) -> PayloadRef:
+        def store_array(array: _Bytes, index: int) -> PayloadRef:
             deadline = self._clock.monotonic() + _ROOM_SECONDS
             ref = self._store.put(array.data, f"{publication_id}/{index}", contract, deadline=deadline)
             if ref is None:
@@ -89,11 +91,10 @@ class Payloads:
             made.append(ref)
             return ref
 
-        try:
+        with ExitStack() as undone:
+            undone.callback(self._release, made, publication_id)
             encoded = wire.encode_value(value, store_array, forward=self._forward)
-        except BaseException:
-            self._release(made, publication_id)
-            raise
+            undone.pop_all()
         if made:
             faults.reach("payload.sealed")
         return encoded
@@ -139,7 +140,7 @@ class Payloads:
         )
 
     def load(self, envelope: Envelope) -> wire.Value | Failure:
-        """Returns the value of a delivery, or the `Failure` that says why not."""
+        """Returns the value of a delivery, or the `Failure` that says why not: for now, or for good."""
         try:
             return wire.decode_value(envelope.body, envelope.payloads, self._read)
         except _Unreadable as unreadable:
@@ -161,4 +162,4 @@ class Payloads:
                     raise _Unreadable(Failure(Disposition.POISON, text))
                 case _:
                     return found
-        raise _Unreadable(Failure(Disposition.POISON, f"the payload could not be read: {detail}"))
+        raise _Unreadable(Failure(Disposition.TRANSIENT, f"the payload could not be read: {detail}"))

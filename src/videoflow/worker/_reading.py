@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from videoflow import faults
-from videoflow.backends.messaging import Acquired, Delivery, SubscriptionId, SubscriptionKind
+from videoflow.backends.messaging import Acquired, Delivery, Envelope, SubscriptionId, SubscriptionKind
 from videoflow.backends.outcomes import Known
 from videoflow.backends.runtime import Desired
 from videoflow.errors import UnobservableState
+from videoflow.wire import Value
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import TaskFigures
 from videoflow.worker._job import Backends, Job, Quit
@@ -157,15 +158,28 @@ class Reading:
                 raise Quit
 
     def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:
-        """Decodes the members of a group."""
+        """Decodes the members of a group; waits for bytes that cannot be read now.
+
+        Raises:
+            Quit: While it waited.
+        """
         values: list[Any] = []
         for delivery in action.members:
-            value = None if delivery is None else self._payloads.load(delivery.envelope)
+            value = None if delivery is None else self._loaded(delivery.envelope)
             if isinstance(value, a.Failure):
                 return value
             values.append(value)
         faults.reach("process.before")
         return tuple(values)
+
+    def _loaded(self, envelope: Envelope) -> Value | a.Failure:
+        """Returns a value, or why it cannot be had, which no hiccup of the store is a reason for."""
+        while True:
+            value = self._payloads.load(envelope)
+            if not isinstance(value, a.Failure) or value.disposition is not a.Disposition.TRANSIENT:
+                return value
+            if self._control.quit:
+                raise Quit
 
     def _wait_for_input(self) -> None:
         for subscription in self._markers:  # how far they are is no news: nothing waits for their end

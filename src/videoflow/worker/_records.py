@@ -4,6 +4,7 @@ Used by the shell. It refuses to copy more than its budget: what is left out is 
 """
 
 from videoflow import wire
+from videoflow.backends.messaging import Kind
 from videoflow.backends.runtime import DeadLetter
 from videoflow.errors import ValueRefused
 from videoflow.ids import hash_id
@@ -17,7 +18,8 @@ MEMBER_BUDGET_BYTES = 64 * 1024 * 1024
 def dead_letter(program: TaskProgram, action: PutAside, wall_seconds: float) -> DeadLetter:
     """Returns the record of an input that was put aside, its members copied within a budget.
 
-    The copy goes through `wire` alone, never through user code or a decoder (rule 17).
+    The copy goes through `wire` alone, never through user code or a decoder (rule 17). Of an input that
+    cannot be decoded the bytes are kept as they came, without what lay in the payload store.
     """
     element = action.element
     record_id = hash_id(program.run_id, action.node, element.input_id)
@@ -26,7 +28,13 @@ def dead_letter(program: TaskProgram, action: PutAside, wall_seconds: float) -> 
     omitted: dict[str, int] = {}
     budget = MEMBER_BUDGET_BYTES
     names = (element.marker,) if element.marker else node.input_names
-    for name, value in zip(names, element.values, strict=False):
+    for name, came in zip(names, action.unread, strict=False):
+        if came is not None and came.kind is Kind.DATA:
+            if came.payloads:
+                omitted[name] = came.size_bytes
+            else:
+                members[name] = bytes(came.body)
+    for name, value in zip(names, () if action.unread else element.values, strict=False):
         size = size_bytes(value)
         if size > budget:
             omitted[name] = size

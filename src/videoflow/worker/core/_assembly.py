@@ -10,7 +10,7 @@ from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import Kind
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._elements import absence_of, element_of, join, many_of, none_of
-from videoflow.worker.core._groups import Group
+from videoflow.worker.core._groups import Group, Held
 from videoflow.worker.core._program import TaskProgram
 from videoflow.worker.core._settling import deliveries_of
 from videoflow.worker.core._walk import Walk
@@ -50,7 +50,8 @@ class Assembly:
         element = self._one(group, said)
         if failure is None or element.cause is not None:
             return element
-        reference = yield PutAside(self._program.entry.spec.name, element, failure, 1)
+        came = [m.delivery.envelope if isinstance(m, Held) else None for m in group.members]
+        reference = yield PutAside(self._program.entry.spec.name, element, failure, 1, came)
         element.cause, element.values = Cause.DEAD_LETTER, ()
         outcome = yield from self._walk.input(element, suspect=False)
         outcome.record_ref = reference

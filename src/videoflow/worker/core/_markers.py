@@ -81,7 +81,7 @@ class Marked(Concluding):
         element = self._marker(node, delivery)
         loaded = yield Load((delivery,))
         if isinstance(loaded, Failure):
-            reference: str | None = yield PutAside(node.spec.name, element, loaded, 1)
+            reference: str | None = yield PutAside(node.spec.name, element, loaded, 1, [delivery.envelope])
         else:
             element.values = (loaded[0],)
             reference = yield from self.walk.marker(node, element, suspect=delivery.token.transport_count > 1)

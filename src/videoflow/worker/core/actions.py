@@ -280,12 +280,21 @@ class Settle:
 
 @dataclass(slots=True)
 class PutAside:
-    """Record a dead letter durably. Answer: its reference."""
+    """Record a dead letter durably. Answer: its reference.
+
+    Attributes:
+        node: Whose.
+        element: Its input.
+        failure: Why it is put aside.
+        attempts: How often it was tried.
+        unread: Where the input could not be decoded: per input of the node what came, None for what did not.
+    """
 
     node: str
     element: Element
     failure: Failure
     attempts: int
+    unread: Sequence[Envelope | None] = ()
 
 
 PUT_ASIDE = 1 << 30
