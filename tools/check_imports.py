@@ -10,6 +10,7 @@ of `tools/check.sh`.
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,8 +52,18 @@ def inner_imports(tree: ast.AST, within: str | None = None) -> Iterator[tuple[st
                 yield within, child.lineno, module
         elif isinstance(child, Function):
             yield from inner_imports(child, child.name)
-        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+        elif isinstance(child, ast.expr) or (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        ):
+            continue  # no import is part of an expression, and what only checkers read does not run
+        else:
             yield from inner_imports(child, within)
+
+
+@cache
+def imports_of(path: Path) -> list[tuple[str | None, int, str]]:
+    """The imports that run of one file, as `inner_imports` tells them."""
+    return list(inner_imports(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def file_of(module: str) -> Path | None:
@@ -77,8 +88,7 @@ def needs_an_optional_library(module: str) -> bool:
         if path is None or path in seen:
             continue
         seen.add(path)
-        imports = inner_imports(ast.parse(path.read_text(encoding="utf-8")))
-        at_once = [name for function, _, name in imports if function is None]
+        at_once = [name for function, _, name in imports_of(path) if function is None]
         if any(map(is_optional, at_once)):
             return True
         waiting += at_once
@@ -104,7 +114,7 @@ def owner_of_private(module: str) -> str | None:
 def private_findings(path: Path) -> Iterator[str]:
     """Yields one sentence per import of a module that another package keeps to itself."""
     here = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for _, line, module in inner_imports(ast.parse(path.read_text(encoding="utf-8"))):
+    for _, line, module in imports_of(path):
         owner = owner_of_private(module)
         if owner is not None and not here.startswith(f"{owner}."):
             yield f"{path.relative_to(ROOT)}:{line}: {module} is private to {owner}"
@@ -113,7 +123,7 @@ def private_findings(path: Path) -> Iterator[str]:
 def findings(path: Path) -> Iterator[str]:
     """Yields one sentence per import inside a function that is not there for an optional library."""
     room = path.relative_to(PACKAGE).parts[0]
-    for function, line, module in inner_imports(ast.parse(path.read_text(encoding="utf-8"))):
+    for function, line, module in imports_of(path):
         if function is None or room == "cli" or (function == "__getattr__" and path.name == "__init__.py"):
             continue
         late_for_a_library = is_optional(module) or needs_an_optional_library(module)

@@ -114,8 +114,3 @@ def test_a_private_module_is_imported_by_its_own_package_alone(
     (package / "worker" / "_link.py").touch()
     (package / path).write_text(source)
     assert bool(list(check_imports.private_findings(package / path))) is is_refused
-
-
-def test_the_checkout_is_in_shape() -> None:
-    assert check_files.main() == 0
-    assert check_imports.main() == 0
