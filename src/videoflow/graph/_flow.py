@@ -100,6 +100,7 @@ class Flow:
     def run(self, engine: str = "threads", **options: Unpack[RunKeywords]) -> RunReport:
         """Runs the flow to its end and returns the report.
 
+        In the threads of this process by default: nothing is left behind, and what user code raises is chained.
         An interrupt (Ctrl-C) stops the sources and drains; a second one ends without draining.
 
         Raises:
@@ -114,6 +115,8 @@ class Flow:
 
     def start(self, engine: str = "local", **options: Unpack[RunKeywords]) -> RunHandle:
         """Starts the flow and returns a handle with `stop`, `wait` and `status`.
+
+        In processes by default, as a command does it: the flow goes on beside the caller and keeps a run folder.
 
         Raises:
             FlowError: The flow cannot be started.

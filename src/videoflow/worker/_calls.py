@@ -99,12 +99,24 @@ def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outp
         limit = limits.get(output.port)
         if limit is not None and (size := size_bytes(fixed)) > limit:
             raise ValueRefused(
-                f"node {node} made an item of {size} bytes on port {output.port}",
-                cause=f"the plan allows {limit} bytes",
-                remedy=f"set max_item_bytes = {size} or more on the class",
+                f"node {node} made an item of {size} bytes on port {output.port}{_shown(fixed)}",
+                cause=f"before the run its items were taken to have {limit} bytes at most",
+                remedy=f"set max_item_bytes of the node or of its class to {size}, or more if others"
+                " are larger; pictures may grow in the middle of a video",
             )
         done.append((output.port, fixed, output.key))
     return done
+
+
+def _shown(value: Value) -> str:
+    """Returns the shape of an array, or of the largest one of a record, in words; else an empty text."""
+    record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    parts = [getattr(value, field.name) for field in dataclasses.fields(value)] if record else [value]
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if not arrays:
+        return ""
+    shape = max(arrays, key=lambda array: array.nbytes).shape
+    return f", with an array of {' x '.join(map(str, shape))}"
 
 
 def size_bytes(value: Value) -> int:

@@ -255,6 +255,18 @@ def test_a_file_with_frames_missing_is_damaged_and_the_run_incomplete(tmp_path: 
     assert report.values["rows"] == [n for n in range(40) if n not in (13, 14)]
 
 
+def test_pictures_that_grow_are_refused_with_their_size_and_taken_when_it_is_said(tmp_path: Path) -> None:
+    small = write_clip(tmp_path / "a.ts", Clip(frames=4)).read_bytes()
+    large = write_clip(tmp_path / "b.ts", Clip(frames=4, size=(640, 480))).read_bytes()
+    (tmp_path / "c.ts").write_bytes(small + large)
+    with pytest.raises(vf.FlowError, match="an array of 480 x 640 x 3") as refused:
+        run(VideoSource(str(tmp_path / "c.ts")))
+    said = refused.value.remedy.split()
+    grown = VideoSource(str(tmp_path / "c.ts"))
+    setattr(grown, said[1], int(said[said.index("to") + 1].strip(",")))
+    assert len(run(grown).values["rows"]) >= 7  # the decoder may drop one where the size changes
+
+
 def test_a_run_that_is_stopped_says_so(street: Path) -> None:
     source = opened(VideoSource(street))
     produced = source.produce(None, Context(node="camera"))
