@@ -100,7 +100,7 @@ class Flow:
     def run(self, engine: str = "threads", **options: Unpack[RunKeywords]) -> RunReport:
         """Runs the flow to its end and returns the report.
 
-        In the threads of this process by default: nothing is left behind, and what user code raises is chained.
+        By default in the threads of this process, where what user code raises can be chained.
         An interrupt (Ctrl-C) stops the sources and drains; a second one ends without draining.
 
         Raises:
@@ -116,7 +116,7 @@ class Flow:
     def start(self, engine: str = "local", **options: Unpack[RunKeywords]) -> RunHandle:
         """Starts the flow and returns a handle with `stop`, `wait` and `status`.
 
-        In processes by default, as a command does it: the flow goes on beside the caller and keeps a run folder.
+        By default in processes, as `videoflow run-local` does: it goes on beside the caller.
 
         Raises:
             FlowError: The flow cannot be started.
