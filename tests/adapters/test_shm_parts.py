@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from videoflow.adapters.shm import ShmHost, TaskShape, available_bytes
+from videoflow.adapters.shm import ShmHost, TaskShape
 from videoflow.adapters.shm._layout import JournalPlace, RingPlace
 from videoflow.adapters.shm._log import Journal, Log, RingWriter, committed, entries, read_record
 from videoflow.adapters.shm._memory import attach, check_budget, make
@@ -17,58 +16,18 @@ from videoflow.adapters.shm._slab import Holds, Slab
 from videoflow.clock import RealClock
 from videoflow.errors import MemoryShort
 
-# What the machine leaves ------------------------------------------------------------------------
+# What fits ---------------------------------------------------------------------------------------
 
 
-def machine(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        place = root / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-    return root
-
-
-def test_the_tightest_of_machine_and_groups_counts(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        {
-            "proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 8000 kB\n",
-            "proc/self/cgroup": "0::/a/b\n",
-            "sys/fs/cgroup/a/b/memory.max": "max\n",
-            "sys/fs/cgroup/a/b/memory.current": "1\n",
-            "sys/fs/cgroup/a/memory.max": "3000000\n",
-            "sys/fs/cgroup/a/memory.current": "1500000\n",
-            "sys/fs/cgroup/a/memory.stat": "anon 5\ninactive_file 500000\n",
-        },
-    )
-    assert available_bytes(root) == 2_000_000
-    (root / "sys/fs/cgroup/a/memory.max").write_text("max\n")
-    assert available_bytes(root) == 8000 * 1024
-
-
-def test_the_older_groups_count_too(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        {
-            "proc/meminfo": "MemAvailable: 8000 kB\n",
-            "proc/self/cgroup": "5:cpu:/x\n4:memory:/docker/1\n0::/\n",
-            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-            "sys/fs/cgroup/memory/memory.usage_in_bytes": "10\n",
-            "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "1000\n",
-            "sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes": "400\n",
-        },
-    )
-    assert available_bytes(root) == 600
-
-
-def test_a_budget_beyond_the_machine_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    root = machine(tmp_path, {"proc/meminfo": "MemAvailable: 1 kB\n"})
-    check_budget(1024, 2000, root=root)
+@pytest.mark.parametrize(("budget", "left"), [(10_000, None), (1 << 30, 10_000)])
+def test_what_is_beyond_the_budget_or_the_machine_is_refused_before_anything_is_made(
+    budget: int, left: int | None
+) -> None:
+    most = min(budget, left or budget)
+    check_budget(most, budget, left)
     with pytest.raises(MemoryShort):
-        check_budget(1025, 2000, root=root)
-    with pytest.raises(MemoryShort):
-        check_budget(1000, 999, root=root)
-    host = ShmHost(RealClock(), 10_000)
+        check_budget(most + 1, budget, left)
+    host = ShmHost(RealClock(), budget, left)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(MemoryShort):
         host.provision([], [], [TaskShape(name="a", slab_bytes=1 << 20, largest_bytes=1 << 20)])

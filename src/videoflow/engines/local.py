@@ -13,7 +13,7 @@ from videoflow.adapters import shm, sqlite
 from videoflow.adapters.notebook import dump_classes
 from videoflow.backends.capabilities import ExecutionCapabilities
 from videoflow.backends.messaging import ChannelId
-from videoflow.backends.outcomes import known
+from videoflow.backends.outcomes import Known, known
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import RealClock
 from videoflow.engines._accelerators import allocation_on, reserved, unsaid_sharing, with_devices_shown
@@ -84,7 +84,9 @@ class LocalEngine:
                 devices = made.enter_context(reserved(plan, run_id, request.options.gpu_policy, clock))
                 store = sqlite.SqliteStore(folder.store_path, clock)
                 made.callback(store.close)
-                host = shm.ShmHost(clock, plan.memory_budget_bytes + _LOG_SHARE_BYTES)
+                available = available_bytes(clock.monotonic())
+                left = available.value if isinstance(available, Known) else None
+                host = shm.ShmHost(clock, plan.memory_budget_bytes + _LOG_SHARE_BYTES, left)
                 made.callback(host.close)
                 shapes = [_shape(plan, task, run_id) for task in plan.tasks]
                 host.provision(channel_specs(plan, run_id), subscription_specs(plan, run_id), shapes)

@@ -12,7 +12,6 @@ from videoflow.adapters.shm._capabilities import payload_capabilities
 from videoflow.adapters.shm._host import ShmHost, WorkerKit
 from videoflow.adapters.shm._kit import Kit
 from videoflow.adapters.shm._layout import TaskShape
-from videoflow.adapters.shm._memory import available_bytes
 from videoflow.adapters.shm._messaging import CAPABILITIES, ShmMessaging
 from videoflow.adapters.shm._payloads import Claims, ShmPayloads
 from videoflow.adapters.shm._process import Process, lost_supervisor
@@ -25,7 +24,6 @@ __all__ = [
     "ShmPayloads",
     "TaskShape",
     "WorkerKit",
-    "available_bytes",
     "open_worker",
     "payload_capabilities",
 ]

@@ -68,11 +68,12 @@ class ShmHost:
     Args:
         clock: For observations.
         budget_bytes: What the log and all slabs may take.
+        available_bytes: What the machine and its container leave; None where nobody knows.
     """
 
-    def __init__(self, clock: Clock, budget_bytes: int) -> None:
+    def __init__(self, clock: Clock, budget_bytes: int, available_bytes: int | None = None) -> None:
         self._clock = clock
-        self._budget = budget_bytes
+        self._budget = budget_bytes, available_bytes
         self._lock = threading.RLock()
         self._descriptors: list[int] = []
         self._layout: Layout | None = None
@@ -107,7 +108,7 @@ class ShmHost:
         refuse_unclaimed(channels, subscriptions)
         layout = plan_layout(channels, subscriptions, tasks)
         total = layout.total_bytes()
-        check_budget(total, self._budget)
+        check_budget(total, *self._budget)
         sizes = [("videoflow-log", layout.log_bytes)]
         sizes += [(f"videoflow-slab-{n}", slab.size) for n, slab in enumerate(layout.slabs)]
         with ExitStack() as undone:
