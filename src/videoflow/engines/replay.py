@@ -14,12 +14,13 @@ import msgspec
 from videoflow.adapters.sqlite import SqliteStore
 from videoflow.backends.runtime import DeadLetter, FlowRuntime
 from videoflow.clock import RealClock
+from videoflow.engines._replaying import Replaying, belonging_together, is_gathered, nodes_below
 from videoflow.engines.run_folder import RunFolder, find_run
-from videoflow.errors import NotYet, OutputUnwritable, UsageError, ValueRefused
-from videoflow.graph import Batch, Flow, Latest, Merged, Node, Port, Resources, instantiate, resolve
-from videoflow.graph.spec import EdgeSpec, FlowSpec, NodeSpec, OptionsSpec, PortRef
+from videoflow.errors import OutputUnwritable, UsageError, ValueRefused
+from videoflow.graph import Batch, Flow, Node, Resources, instantiate, resolve
+from videoflow.graph.spec import NodeSpec, OptionsSpec
 from videoflow.ids import hash_id
-from videoflow.nodes.replayed import Letter, Letters, Parent, is_sink, write_letters
+from videoflow.nodes.replayed import is_sink, write_letters
 from videoflow.wire import decode_value
 
 _CALL_SECONDS = 10.0
@@ -38,7 +39,6 @@ def replay_flow(
 
     Raises:
         UsageError: They cannot be replayed; nothing was started.
-        NotYet: What is below the node cannot be replayed yet.
     """
     folder = find_run(run, runs_folder)
     letters = _chosen(folder, labels)
@@ -46,14 +46,17 @@ def replay_flow(
     if spec is None:
         raise _refused(folder, "its flow was not written", "", "run the flow anew")
     failed = spec.node(_one_node(letters))
-    below = _below(spec, failed)
-    nodes = {node.name: _made(node, into or Path(spec.folder)) for node in below}
     for letter in letters:
         _require_whole(folder, letter)
+    _refuse_odd(folder, failed, letters)
+    below = nodes_below(spec, failed)
+    gathered = is_gathered(spec, failed, below)
+    nodes = {node.name: _made(node, into or Path(spec.folder)) for node in below}
     name = f"{hash_id(*(letter.record_id for letter in letters))}.msgpack"
     path = folder.path.absolute() / "replay" / name
-    write_letters(path, [Letter(each.members, each.source, each.event_time) for each in letters])
-    _wire(spec, failed, nodes, Letters(str(path), name=_free_name(spec)))
+    together = belonging_together(letters, gathered=gathered)
+    write_letters(path, together)
+    Replaying(spec, failed, nodes, path, max(each.width for each in together)).wire()
     flow = Flow([node for node in nodes.values() if is_sink(node)], spec.flow_id)
     flow.folder = (into or Path(spec.folder)).absolute()
     for name in [path for node in flow.compile().nodes for path in node.traits.outputs]:
@@ -121,30 +124,23 @@ def _one_node(letters: Sequence[DeadLetter]) -> str:
     return names[0]
 
 
-def _below(spec: FlowSpec, failed: NodeSpec) -> list[NodeSpec]:
-    """Returns a node and what is below it, in topological order."""
-    found = {failed.name}
-    for node in spec.nodes:
-        if any(ref.node in found for edge in spec.inputs(node.name) for ref in edge.parents):
-            found.add(node.name)
-    below = [node for node in spec.nodes if node.name in found]
-    depth = failed.scope
-    for node in below:
-        if node.scope[: len(depth)] != depth:
-            raise NotYet(
-                f"the letters of {failed.name} cannot be replayed yet",
-                cause=f"{node.name} gathers all items of {depth[-1]}, and a letter holds one",
-                effect="nothing was started",
-                remedy="run the flow again",
+def _refuse_odd(folder: RunFolder, failed: NodeSpec, letters: Sequence[DeadLetter]) -> None:
+    """Refuses letters of markers, and of what a node flushed within a fan-out."""
+    for letter in letters:
+        if letter.path and letter.path[-1][:2] == (failed.name, "on_control"):
+            raise _refused(
+                folder,
+                f"letter {letter.label} of {failed.name} is of a marker",
+                "what a marker does depends on the inputs around it, and the letter has none",
+                "run the flow again, or send the marker anew",
             )
-        if spec.control(node.name) is not None:
-            raise NotYet(
-                f"the letters of {failed.name} cannot be replayed yet",
-                cause=f"{node.name} takes markers",
-                effect="nothing was started",
-                remedy="run the flow again",
+        if len(letter.path) < len(failed.scope):
+            raise _refused(
+                folder,
+                f"letter {letter.label} of {failed.name} is of the last words of a node above it",
+                "they are no elements of a fan-out, as the inputs of the node are",
+                "run the flow again",
             )
-    return below
 
 
 def _made(spec: NodeSpec, folder: Path) -> Node:
@@ -192,56 +188,6 @@ def _require_whole(folder: RunFolder, letter: DeadLetter) -> None:
             raise _refused(
                 folder, f"{where} cannot be read", cause, "use the code that the run had"
             ) from error
-
-
-def _wire(spec: FlowSpec, failed: NodeSpec, nodes: dict[str, Node], letters: Letters) -> None:
-    fed: dict[str, dict[str, str]] = {}
-    for edge in spec.inputs(failed.name):
-        ref = edge.parents[0]  # of a merged input the letter does not say which
-        fed.setdefault(ref.node, {})[ref.port] = edge.name
-    inside = dict(nodes)
-    stands: dict[str, Node] = {}
-    for name, node in inside.items():
-        wire: Any = node
-        wire(*(_parent(spec, edge, inside, stands, fed, failed, letters) for edge in spec.inputs(name)))
-
-
-def _parent(
-    spec: FlowSpec,
-    edge: EdgeSpec,
-    inside: dict[str, Node],
-    stands: dict[str, Node],
-    fed: dict[str, dict[str, str]],
-    failed: NodeSpec,
-    letters: Letters,
-) -> Merged | Latest:
-    def port(ref: PortRef) -> Port:
-        if ref.node in inside:
-            return Port(inside[ref.node], ref.port)
-        if ref.node not in stands:
-            above = spec.node(ref.node)
-            own = fed.get(ref.node, {})
-            deeper = len(above.scope) + 1 > len(failed.scope)
-            made = Parent(
-                list(above.ports),
-                {name: most for name, most in above.many.items() if deeper and name in own},
-                own,
-                failed.options.missing == "none",
-                name=ref.node,
-            )
-            stands[ref.node] = made(letters)
-        return Port(stands[ref.node], ref.port)
-
-    merged = Merged(tuple(port(ref) for ref in edge.parents))
-    live = edge.latest
-    return merged if live is None else Latest(merged, live.key, live.max_age_seconds, live.capacity)
-
-
-def _free_name(spec: FlowSpec) -> str:
-    taken = {node.name for node in spec.nodes}
-    return next(
-        name for name in ("letters", *(f"letters-{n}" for n in range(len(taken)))) if name not in taken
-    )
 
 
 def _refused(folder: RunFolder, what: str, cause: str, remedy: str) -> UsageError:
