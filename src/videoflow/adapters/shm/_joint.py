@@ -1,17 +1,17 @@
 """The producer's end of a partitioned channel: a statement waits for room in all partitions."""
 
-from collections import deque
 from collections.abc import Sequence
 
 from videoflow.adapters.shm._outlet import Outlet
-from videoflow.adapters.shm._statements import Handle, Prepared, Statement
+from videoflow.adapters.shm._statements import Prepared, Statement
+from videoflow.adapters.shm._waiting import Waiting
 from videoflow.backends.coverage import Coverage, without_elsewhere
 from videoflow.backends.messaging import Envelope, Kind
-from videoflow.backends.outcomes import Accepted, Rejected, RejectReason
+from videoflow.backends.outcomes import Accepted, Rejected
 from videoflow.clock import Clock
 
 
-class JointOutlet:
+class JointOutlet(Waiting):
     """One writer slot's part of a channel with several partitions.
 
     A death between two partitions leaves the statement in some of them; it is said again, since its input
@@ -23,10 +23,9 @@ class JointOutlet:
     """
 
     def __init__(self, outlets: Sequence[Outlet], clock: Clock) -> None:
+        super().__init__(clock)
         self.outlets = tuple(outlets)
         self.slot = outlets[0].slot
-        self.queue: deque[Statement] = deque()
-        self._clock = clock
 
     @property
     def closed(self) -> Coverage:
@@ -39,30 +38,6 @@ class JointOutlet:
     def knows(self, envelope: Envelope) -> bool:
         """Returns whether an envelope only repeats what was announced."""
         return self.outlets[envelope.partition].knows(envelope)
-
-    def publish(self, statement: Statement) -> None:
-        """Appends a statement, or queues it behind those that wait for room."""
-        if self.queue or not self._append(statement):
-            self.queue.append(statement)
-
-    def retry(self) -> None:
-        """Appends what waits, as far as there is room and time."""
-        while self.queue:
-            statement = self.queue[0]
-            if self._clock.monotonic() > statement.deadline:
-                self._give_up(0)
-                break
-            if not self._append(statement):
-                break
-            self.queue.popleft()
-        self.commit()
-
-    def withdraw(self, handles: set[Handle]) -> None:
-        """Gives up what still waits of these: it is definitely not in the channel."""
-        for number, statement in enumerate(self.queue):
-            if any(handle in handles for handle in statement.handles):
-                self._give_up(number)
-                break
 
     def commit(self) -> None:
         """Makes what was appended visible in every partition."""
@@ -77,7 +52,8 @@ class JointOutlet:
         """Returns whether nothing waits for a reader."""
         return not self.queue and all(outlet.idle() for outlet in self.outlets)
 
-    def _append(self, statement: Statement) -> bool:
+    def append(self, statement: Statement) -> bool:
+        """Appends a statement in every partition or refuses it; False where one has no room for it."""
         prepared: list[tuple[Outlet, Prepared]] = []
         for outlet in self.outlets:
             mine = [h for h in statement.handles if h.envelope.partition == outlet.place.partition]
@@ -94,7 +70,3 @@ class JointOutlet:
         for outlet, found in prepared:
             outlet.take(found)
         return True
-
-    def _give_up(self, number: int) -> None:
-        while len(self.queue) > number:
-            self.queue.pop().refuse(RejectReason.FULL, retryable=True)

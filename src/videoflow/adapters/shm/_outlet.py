@@ -1,6 +1,5 @@
 """The producer's end of one channel: what is a repetition, what has room, who still needs what."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -14,6 +13,7 @@ from videoflow.adapters.shm._live import LiveFeed
 from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
 from videoflow.adapters.shm._slab import Holds, slot_of
 from videoflow.adapters.shm._statements import Handle, Prepared, Statement
+from videoflow.adapters.shm._waiting import Waiting
 from videoflow.backends.coverage import Coverage, Fate, FateKind
 from videoflow.backends.messaging import (
     ChannelId,
@@ -37,7 +37,7 @@ _ROWS_AT_ONCE = 512
 _ELSEWHERE = Fate(FateKind.ELSEWHERE)
 
 
-class Outlet:
+class Outlet(Waiting):
     """One writer slot's part of one partition of a channel; adopts what an earlier incarnation left.
 
     Args:
@@ -56,9 +56,9 @@ class Outlet:
         slot: int,
         announced: Coverage,
     ) -> None:
+        super().__init__(process.clock)
         self.log = process.log
         self.hub = process.hub
-        self.clock = process.clock
         self._holds = process.holds
         self._room_in = process.room_in
         self.number = number
@@ -69,7 +69,6 @@ class Outlet:
         self.closed = announced
         self.ring = RingWriter(self.log, self.rings[slot])
         self.records: dict[int, Record] = {}
-        self.queue: deque[Statement] = deque()
         self.feeds: list[Feed] = []
         for bit, subscription in enumerate(self.place.subscriptions):
             self.feeds.append(feed_of(self, subscription, layout, 1 << bit))
@@ -84,35 +83,6 @@ class Outlet:
         self._adopt()
 
     # Publishing -------------------------------------------------------------------------------
-
-    def publish(self, statement: Statement) -> None:
-        """Appends a statement, or queues it behind those that wait for room."""
-        if self.queue or not self._append(statement):
-            self.queue.append(statement)
-
-    def retry(self) -> None:
-        """Appends what waits, as far as there is room and time."""
-        while self.queue:
-            statement = self.queue[0]
-            if self.clock.monotonic() > statement.deadline:
-                self._give_up(0)
-                break
-            if not self._append(statement):
-                break
-            self.queue.popleft()
-        self.commit()
-
-    def withdraw(self, handles: set[Handle]) -> None:
-        """Gives up what still waits of these: it is definitely not in the channel."""
-        for number, statement in enumerate(self.queue):
-            if any(handle in handles for handle in statement.handles):
-                self._give_up(number)
-                break
-
-    def _give_up(self, number: int) -> None:
-        """Gives up the number-th that waits and all behind it, since a retry of it would come after them."""
-        while len(self.queue) > number:
-            self.queue.pop().refuse(RejectReason.FULL, retryable=True)
 
     def commit(self) -> None:
         """Makes what was appended visible, and lets the feeds give it out."""
@@ -154,7 +124,8 @@ class Outlet:
             self._tell_end()
         return [Accepted(name, self.ring.head, duplicate, Durability.HOST)]
 
-    def _append(self, statement: Statement) -> bool:
+    def append(self, statement: Statement) -> bool:
+        """Appends a statement or refuses it; returns False where there is no room for it."""
         prepared = self.prepare(statement)
         if prepared is None:
             return False
