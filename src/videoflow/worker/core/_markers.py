@@ -5,6 +5,7 @@ come when the inputs are finished is left. A node that keeps state has its marke
 that keeps what they changed; any other one at once.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from videoflow.backends.coverage import Hop
@@ -18,12 +19,12 @@ from videoflow.worker.core.actions import Element, Failure, Load, PullMarkers, P
 _LAST_PULLS = 64
 
 
-class Marked(Concluding):
+class Marked(Concluding, ABC):
     """Takes markers, whenever a core has pulled some."""
 
+    @abstractmethod
     def conclude_pending(self) -> Steps:
         """Publishes, commits and settles what was worked on."""
-        raise NotImplementedError
 
     def keep_markers(self, settlements: Settlements) -> Steps:
         """Settles markers with the next commit."""
