@@ -13,8 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MEASURED_ROOTS = ("src", "tests", "tools", "examples", "benchmarks")
 MEASURED_SUFFIXES = (".py", ".sh")
-NOTED_LINES = 400
-MAX_LINES = 600
+MAX_LINES = 400
 MAX_CONTRACT_LINES = 300
 CONTRACT = re.compile(
     r"src/videoflow/backends/(outcomes|messaging|payload|runtime|capabilities|allocation)\b"
@@ -47,33 +46,31 @@ def line_limit(path: str) -> int:
     return MAX_CONTRACT_LINES if CONTRACT.match(path) else MAX_LINES
 
 
-def length_findings(path: str, text: str) -> Iterator[tuple[bool, str]]:
-    """Yields (broken, sentence) for a file that is long."""
+def length_findings(path: str, text: str) -> Iterator[str]:
+    """Yields what is wrong with a file that is too long."""
     lines = text.count("\n")
     limit = line_limit(path)
     if lines > limit:
-        yield True, f"{path}: {lines} lines, the limit is {limit}; split it by reason to change"
-    elif lines > NOTED_LINES:
-        yield False, f"{path}: {lines} lines, above {NOTED_LINES}"
+        yield f"{path}: {lines} lines, the limit is {limit}; split it by reason to change"
 
 
-def text_findings(path: str, text: str) -> Iterator[tuple[bool, str]]:
-    """Yields (broken, sentence) for text that belongs to one machine."""
+def text_findings(path: str, text: str) -> Iterator[str]:
+    """Yields what text belongs to one machine."""
     for number, line in enumerate(text.splitlines(), start=1):
         for what, pattern in FOREIGN_TEXT.items():
             if pattern.search(line):
-                yield True, f"{path}:{number}: {what}: {line.strip()[:80]}"
+                yield f"{path}:{number}: {what}: {line.strip()[:80]}"
 
 
-def findings(path: str, data: bytes) -> Iterator[tuple[bool, str]]:
-    """Yields (broken, sentence) for one file."""
+def findings(path: str, data: bytes) -> Iterator[str]:
+    """Yields what is wrong with one file."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         if not any(allowed.fullmatch(path) for allowed in ALLOWED_BINARIES):
-            yield True, f"{path}: a binary; generate it, or fetch it at set-up"
+            yield f"{path}: a binary; generate it, or fetch it at set-up"
         return
     if path.startswith(MEASURED_ROOTS) and path.endswith(MEASURED_SUFFIXES):
         yield from length_findings(path, text)
@@ -81,14 +78,13 @@ def findings(path: str, data: bytes) -> Iterator[tuple[bool, str]]:
 
 
 def main() -> int:
-    """Prints every finding and says whether a limit is broken."""
+    """Prints every finding; returns 1 where there is one."""
     paths = candidate_paths()
     found = [finding for path in paths for finding in findings(path, (ROOT / path).read_bytes())]
-    for broken, sentence in found:
-        print(f"{'error' if broken else 'note '}  {sentence}")
-    broken_count = sum(broken for broken, _ in found)
-    print(f"{len(paths)} files looked at, {broken_count} limits broken")
-    return 1 if broken_count else 0
+    for sentence in found:
+        print(f"error  {sentence}")
+    print(f"{len(paths)} files looked at, {len(found)} limits broken")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
