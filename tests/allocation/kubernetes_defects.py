@@ -19,8 +19,7 @@ LEAVING = """else self._put(holder, changed)
 
     def _put"""
 
-NOTHING = "            return ()\n"
-LISTED = "        return found.items\n"
+LISTED = "        return tuple(pod for pod in self.listed(PODS) if _holds(pod))\n"
 
 DEFECTS: dict[str, Defect] = {
     "a layout is only judged by the MIG manager": defect(
@@ -80,8 +79,8 @@ DEFECTS: dict[str, Defect] = {
         "7_users_that_cannot_be_read_again_end_the_operation",
         (
             SESSION,
-            f"            raise Unanswered(found)\n{LISTED}",
-            f"            if kind is not PODS:\n                raise Unanswered(found)\n{NOTHING}{LISTED}",
+            LISTED,
+            f"        try:\n    {LISTED}        except Unanswered:\n            return ()\n",
         ),
     ),
     "a workload that runs does not keep its devices": defect(

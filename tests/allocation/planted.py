@@ -16,8 +16,8 @@ from types import ModuleType
 
 from tests.promises.planting import PRODUCT, Change
 
-LIFECYCLE = "videoflow.backends.allocation.lifecycle"
-# Where the operations are that all allocators with records share, as a file of each copied package.
+# What allocators share; each copied package has a copy of it.
+SHARED = ("videoflow.backends.allocation.lifecycle", "videoflow.deploy.kubernetes_records")
 RECORDED = "lifecycle/_recorded.py"
 _numbers = count()
 
@@ -39,18 +39,19 @@ class Defect:
 
 @contextmanager
 def planted(folder: Path, package: str, changes: Sequence[Change]) -> Iterator[ModuleType]:
-    """Yields a copy of a package of ours with some changes; its `lifecycle` is a copy of the shared steps."""
+    """Yields a copy of a package of ours with some changes, and inside it one of what allocators share."""
     name = f"planted_allocation_{next(_numbers)}"
-    shutil.copytree(
-        PRODUCT.joinpath(*package.split(".")[1:]), folder / name, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    shared = PRODUCT.joinpath(*LIFECYCLE.split(".")[1:])
-    shutil.copytree(shared, folder / name / "lifecycle", ignore=shutil.ignore_patterns("__pycache__"))
+    inside = {package: name} | {shared: f"{name}.{shared.rpartition('.')[2]}" for shared in SHARED}
+    for original, copy in inside.items():
+        source, target = PRODUCT.joinpath(*original.split(".")[1:]), folder.joinpath(*copy.split("."))
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     for change in changes:
         change.apply(folder / name)
     for path in (folder / name).rglob("*.py"):
-        text = path.read_text(encoding="utf-8").replace(package, name)
-        path.write_text(text.replace(LIFECYCLE, f"{name}.lifecycle"), encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        for original, copy in inside.items():
+            text = text.replace(original, copy)
+        path.write_text(text, encoding="utf-8")
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module(name)

@@ -15,7 +15,7 @@ REFERENCE = """
 """
 LIFECYCLE = """
     Aborted Journal NotBegun Phase Record RecordedAllocation Steps Superseded Taken UNDER_WAY Unanswered
-    changed_by claim_name plan_digest
+    Undecided changed_by claim_name plan_digest
 """
 EXAMINER = """
     Ability Actor AllocationExaminer AllocationSubject Call Crashed Fate FixtureCard FixtureHost Layout

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from tests.kubernetes.world import World, managed_labels, rules
-from videoflow.testing.kubernetes import ClaimTemplates, FakeCluster, FakeGpu, FakeGpuHost, Object, Scheduler
+from videoflow.testing.kubernetes import (
+    Claims,
+    ClaimTemplates,
+    FakeCluster,
+    FakeGpu,
+    FakeGpuHost,
+    Object,
+    Scheduler,
+)
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 CONFIG, STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
@@ -176,6 +184,9 @@ def test_claims_of_a_template_are_one_for_each_pod_and_go_with_it(dra: FakeClust
     assert sorted(results(dra, "p-gpus") + results(dra, "q-gpus")) == ["gpu-0", "gpu-1"]
     dra.store.delete(("pods", "default", "p"))
     assert ClaimTemplates(dra).step()
+    # What is given out is let go of before it goes.
+    assert results(dra, "p-gpus")
+    assert Claims(dra).step()
     assert dra.find("resourceclaims", "p-gpus", "default") is None
     assert results(dra, "q-gpus") == ["gpu-1"]
 

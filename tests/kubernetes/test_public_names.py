@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from videoflow.adapters import kubernetes as adapter
-from videoflow.deploy import allocation_dra, allocation_kubernetes
+from videoflow.deploy import allocation_dra, allocation_kubernetes, kubernetes_records
 from videoflow.testing import kubernetes as fake
 from videoflow.testing.kubernetes import expressions
 
@@ -20,14 +20,17 @@ FACES = {
         KubernetesSnapshot MANAGED OWNER Right Strategy TAINT is_allowed missing_rights probed_facts
         rbac_manifests rights
     """,
+    kubernetes_records: """
+        ConfigMapJournal JournalRecord MOST_TRIES RECORD Reads Unanswered config_map version_of
+    """,
     allocation_dra: """
-        CLAIM DISTINCT DraSettings DriverGate GRANT_VARIABLE GROUP Gate GateMatrix Gates KIND PCIE_ROOT
+        BARRIERS CLAIM DISTINCT DraAllocation DraPlan DraSettings DraSnapshot DriverGate GRANT_VARIABLE GROUP Gate GateMatrix Gates KIND PCIE_ROOT
         POD_CLAIM Rendering SAME gate_matrix render
     """,
     expressions: """ExpressionInvalid Expressions read_quantity""",
     fake: """
-        ClaimTemplates Decide DevicePlugin DirectApi Ending FakeApiServer FakeCluster FakeGpu FakeGpuHost
-        KINDS Kind Matches MigManager Object Request Response Scheduler used_on
+        ClaimTemplates Claims Decide DevicePlugin DirectApi Ending FakeApiServer FakeCluster FakeGpu
+        FakeGpuHost KINDS Kubelet Orphans Kind Matches MigManager Object Request Response Scheduler used_on
     """,
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from tests.allocation.mig_table import VendorTable
 from videoflow.adapters.kubernetes import Refusal, Refused, ResourceKind
@@ -159,10 +159,20 @@ class World:
         return found
 
 
+class Watched(Protocol):
+    """A world that decides what becomes of calls, hears of writes, and moves on after each."""
+
+    cluster: FakeCluster
+    decide: Callable[[Call], Fate] | None
+    audit: list[str]
+
+    def settle(self) -> None: ...
+
+
 class StoppedApi(DirectApi):
     """The API of one process, each call of which goes as the world decides."""
 
-    def __init__(self, world: World, process: str) -> None:
+    def __init__(self, world: Watched, process: str) -> None:
         super().__init__(world.cluster, process)
         self._world = world
         self._process = process

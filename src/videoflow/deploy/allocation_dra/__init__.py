@@ -5,6 +5,7 @@ Used by the Kubernetes engine and by platform engineers. Requests become claims 
 on do not provide, and it takes no label of a MIG profile for a size.
 """
 
+from videoflow.deploy.allocation_dra._backend import DraAllocation
 from videoflow.deploy.allocation_dra._capabilities import DISTINCT, SAME
 from videoflow.deploy.allocation_dra._gates import (
     DriverGate,
@@ -13,6 +14,9 @@ from videoflow.deploy.allocation_dra._gates import (
     Gates,
     gate_matrix,
 )
+from videoflow.deploy.allocation_dra._inventory import DraSnapshot
+from videoflow.deploy.allocation_dra._operation import BARRIERS
+from videoflow.deploy.allocation_dra._planning import DraPlan
 from videoflow.deploy.allocation_dra._rendering import Rendering, render
 from videoflow.deploy.allocation_dra._settings import (
     CLAIM,
@@ -25,6 +29,7 @@ from videoflow.deploy.allocation_dra._settings import (
 )
 
 __all__ = [
+    "BARRIERS",
     "CLAIM",
     "DISTINCT",
     "GRANT_VARIABLE",
@@ -33,7 +38,10 @@ __all__ = [
     "PCIE_ROOT",
     "POD_CLAIM",
     "SAME",
+    "DraAllocation",
+    "DraPlan",
     "DraSettings",
+    "DraSnapshot",
     "DriverGate",
     "Gate",
     "GateMatrix",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from videoflow.adapters.kubernetes import CONFIG_MAPS, KubernetesApi
+from videoflow.adapters.kubernetes import KubernetesApi
 from videoflow.backends.allocation import (
     EVIDENCE_ABORTED,
     EVIDENCE_CONFLICT,
@@ -47,14 +47,14 @@ from videoflow.deploy.allocation_kubernetes._records import (
     Journal,
 )
 from videoflow.deploy.allocation_kubernetes._seeing import bindings_of, observed
-from videoflow.deploy.allocation_kubernetes._session import Session, Unanswered
+from videoflow.deploy.allocation_kubernetes._session import Session
 from videoflow.deploy.allocation_kubernetes._settings import (
-    KIND,
     MIG_MANAGER_FACT,
     MPS_FACT,
     KubernetesSettings,
     Strategy,
 )
+from videoflow.deploy.kubernetes_records import Unanswered
 from videoflow.errors import ContractBroken, UnknownName, UnobservableState
 from videoflow.placement import is_legal
 
@@ -159,8 +159,7 @@ class KubernetesAllocation(RecordedAllocation[ClaimRecord]):
         return Journal.find(self._session, claim_id)
 
     def _listed(self) -> Iterable[Journal]:
-        holders = self._session.listed(CONFIG_MAPS, self._settings.namespace, f"{KIND}=claim")
-        return [Journal.read(self._session, holder) for holder in holders]
+        return Journal.listed(self._session)
 
     def _begin(self, plan: FeasiblePlan, claim_id: str) -> Journal:
         refused, hosts = self._refused(plan)
@@ -172,8 +171,8 @@ class KubernetesAllocation(RecordedAllocation[ClaimRecord]):
         assert isinstance(journal, Journal), "a journal of this backend"
         return Operation(self._session, journal)
 
-    def _seen(self, record: ClaimRecord) -> ClaimObservation:
-        return observed(self._session, record)
+    def _seen(self, journal: AnyJournal[ClaimRecord]) -> ClaimObservation:
+        return observed(self._session, journal.record)
 
     def _refused(self, plan: FeasiblePlan) -> tuple[tuple[str, ...], dict[str, HostView]]:
         """Returns why nothing is written for a plan at all, or nothing; and the hosts as they are."""

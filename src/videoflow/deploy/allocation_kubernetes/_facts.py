@@ -6,12 +6,13 @@ from videoflow.adapters.kubernetes import CLUSTER_POLICIES, NODES, KubernetesApi
 from videoflow.backends.outcomes import Observation, known, unknown
 from videoflow.clock import Clock, RealClock
 from videoflow.deploy.allocation_kubernetes._hosts import labels_of
-from videoflow.deploy.allocation_kubernetes._session import Session, Unanswered
+from videoflow.deploy.allocation_kubernetes._session import Session
 from videoflow.deploy.allocation_kubernetes._settings import (
     MIG_MANAGER_FACT,
     MPS_FACT,
     KubernetesSettings,
 )
+from videoflow.deploy.kubernetes_records import Unanswered
 
 _MPS_CAPABLE = "nvidia.com/mps.capable"
 UNTOLD = "unknown version"

@@ -27,7 +27,7 @@ from videoflow.deploy.allocation_kubernetes._mig_config import (
     without_entries,
 )
 from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Journal, Original
-from videoflow.deploy.allocation_kubernetes._session import Session, version_of
+from videoflow.deploy.allocation_kubernetes._session import Session
 from videoflow.deploy.allocation_kubernetes._settings import (
     FENCE,
     GPU,
@@ -37,6 +37,7 @@ from videoflow.deploy.allocation_kubernetes._settings import (
     OWNER,
     TAINT,
 )
+from videoflow.deploy.kubernetes_records import version_of
 
 _CONFIG = "config.yaml"
 _BACK = "back"

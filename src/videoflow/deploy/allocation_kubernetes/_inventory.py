@@ -16,8 +16,9 @@ from videoflow.backends.allocation import (
 from videoflow.backends.outcomes import Observation, known, unknown
 from videoflow.deploy.allocation_kubernetes._hosts import HostView, view
 from videoflow.deploy.allocation_kubernetes._ledger import Ledger, ledger_in, ledger_name, related
-from videoflow.deploy.allocation_kubernetes._session import Session, Unanswered, claim_of, used_by
+from videoflow.deploy.allocation_kubernetes._session import Session, claim_of, used_by
 from videoflow.deploy.allocation_kubernetes._settings import KIND, Strategy
+from videoflow.deploy.kubernetes_records import Unanswered
 
 
 @dataclass(frozen=True)

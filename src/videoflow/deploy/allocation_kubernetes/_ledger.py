@@ -14,8 +14,9 @@ import msgspec
 from videoflow.adapters.kubernetes import Object
 from videoflow.backends.allocation import device_key
 from videoflow.backends.allocation.lifecycle import Taken
-from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Terms, config_map
+from videoflow.deploy.allocation_kubernetes._records import ClaimRecord, Terms
 from videoflow.deploy.allocation_kubernetes._settings import KIND
+from videoflow.deploy.kubernetes_records import config_map
 
 HOLDS: Final = "holds"
 

@@ -1,7 +1,7 @@
 """The way to the authority: reads that answer or raise, writes that are read back where nobody answered."""
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from videoflow.adapters.kubernetes import (
     CLUSTER_POLICIES,
@@ -13,60 +13,26 @@ from videoflow.adapters.kubernetes import (
     Object,
     Refusal,
     Refused,
-    ResourceKind,
 )
-from videoflow.backends.allocation.lifecycle import Unanswered as AnyUnanswered
 from videoflow.backends.outcomes import UnknownReason
 from videoflow.clock import Clock
 from videoflow.deploy.allocation_kubernetes._settings import CLAIM, GPU, MIG_PREFIX, KubernetesSettings
+from videoflow.deploy.kubernetes_records import MOST_TRIES, Reads, Unanswered
 
-MOST_TRIES: Final = 64
 T = TypeVar("T")
 
 
-class Unanswered(AnyUnanswered):
-    """The authority did not answer, or not whole; what it holds is unknown."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.reason, refused.said)
-
-
-class Session:
+class Session(Reads):
     """The way to one cluster, for one operation. Every read raises Unanswered where it fails."""
 
     def __init__(self, api: KubernetesApi, settings: KubernetesSettings, clock: Clock) -> None:
-        self.api = api
+        super().__init__(api, settings.process, settings.namespace, clock)
         self.settings = settings
-        self.clock = clock
         self._config_name = ""
-
-    def now(self) -> float:
-        """Returns monotonic seconds."""
-        return self.clock.monotonic()
-
-    def listed(self, kind: ResourceKind, namespace: str = "", labels: str = "") -> tuple[Object, ...]:
-        """Returns all objects of a kind."""
-        found = self.api.list(kind, namespace, labels=labels)
-        if isinstance(found, Refused):
-            raise Unanswered(found)
-        return found.items
-
-    def found(self, kind: ResourceKind, name: str, namespace: str = "") -> Object | None:
-        """Returns an object, or None where there is none."""
-        found = self.api.get(kind, name, namespace)
-        if isinstance(found, Refused):
-            if found.why is Refusal.MISSING:
-                return None
-            raise Unanswered(found)
-        return found
 
     def node(self, name: str) -> Object | None:
         """Returns a node, or None."""
         return self.found(NODES, name)
-
-    def config_map(self, name: str) -> Object | None:
-        """Returns a config map of ours, or None."""
-        return self.found(CONFIG_MAPS, name, self.settings.namespace)
 
     def pods(self) -> tuple[Object, ...]:
         """Returns all pods that hold devices of a host."""
@@ -123,11 +89,6 @@ class Session:
             if done.why in (Refusal.DENIED, Refusal.INVALID):
                 break
         raise Unanswered(refused)
-
-
-def version_of(found: Object) -> str:
-    """Returns the version of an object."""
-    return str(found["metadata"]["resourceVersion"])
 
 
 def claim_of(pod: Object) -> str:

@@ -8,17 +8,20 @@ watches, server-side apply with owners of fields; each request can be made to fa
 """
 
 from videoflow.testing.kubernetes._api import FakeCluster
+from videoflow.testing.kubernetes._claims import Claims, ClaimTemplates, Kubelet, Orphans
+from videoflow.testing.kubernetes._devices import Matches
 from videoflow.testing.kubernetes._direct import DirectApi
 from videoflow.testing.kubernetes._faults import Decide, Ending, Request, Response
 from videoflow.testing.kubernetes._hardware import DevicePlugin, FakeGpu, FakeGpuHost
 from videoflow.testing.kubernetes._kinds import KINDS, Kind, Object
 from videoflow.testing.kubernetes._mig_manager import MigManager, used_on
-from videoflow.testing.kubernetes._scheduler import ClaimTemplates, Matches, Scheduler
+from videoflow.testing.kubernetes._scheduler import Scheduler
 from videoflow.testing.kubernetes._server import FakeApiServer
 
 __all__ = [
     "KINDS",
     "ClaimTemplates",
+    "Claims",
     "Decide",
     "DevicePlugin",
     "DirectApi",
@@ -28,9 +31,11 @@ __all__ = [
     "FakeGpu",
     "FakeGpuHost",
     "Kind",
+    "Kubelet",
     "Matches",
     "MigManager",
     "Object",
+    "Orphans",
     "Request",
     "Response",
     "Scheduler",

@@ -1,53 +1,30 @@
 """Selectors of devices, checked and evaluated as an API server and a scheduler do.
 
 Used by tests of claims: `Expressions().matches` is what `Scheduler` takes. CEL itself is cel-expr-python;
-quantities and versions are here. It refuses an
-expression whose types do not fit, as the server does when a claim is created.
+quantities and versions are here. It refuses an expression whose types do not fit, as the server does when a
+claim is created.
 """
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
 from cel_expr_python import cel
 
 from videoflow.testing.kubernetes._kinds import Json
+from videoflow.testing.kubernetes._quantities import read_quantity
 
 __all__ = ["ExpressionInvalid", "Expressions", "read_quantity"]
 
 _Type = cel.Type
-_SUFFIXES: Final = {
-    "": Decimal(1),
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    **{name: Decimal(1000) ** power for power, name in enumerate("kMGTPE", 1)},
-    **{f"{name}i": Decimal(1024) ** power for power, name in enumerate("KMGTPE", 1)},
-}
-_QUANTITY: Final = re.compile(r"([+-]?[0-9]*\.?[0-9]+)(|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)")
 _SEMVER: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _DOMAINS: Final = re.compile(r'device\.(attributes|capacity)\[(?:"([^"]+)"|\'([^\']+)\')\]')
 
 
 class ExpressionInvalid(ValueError):
     """An expression that no server accepts, or that ends in an error on a device."""
-
-
-def read_quantity(text: str) -> Decimal:
-    """Returns a quantity as Kubernetes spells them.
-
-    >>> read_quantity("40Gi") == 40 * 2**30, read_quantity("1500m") == Decimal("1.5")
-    (True, True)
-    """
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise ExpressionInvalid(f"{text!r} is no quantity")
-    number, suffix = found.groups()
-    if suffix in _SUFFIXES:
-        return Decimal(number) * _SUFFIXES[suffix]
-    return Decimal(number + suffix)
 
 
 class Expressions:
@@ -179,7 +156,7 @@ def _quantity(text: str) -> dict[str, str]:
 def _is_quantity(text: str) -> bool:
     try:
         read_quantity(text)
-    except (ExpressionInvalid, InvalidOperation):
+    except ValueError:
         return False
     return True
 

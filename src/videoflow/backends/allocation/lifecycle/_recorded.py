@@ -28,6 +28,7 @@ from videoflow.backends.allocation.lifecycle._terms import (
     Superseded,
     Taken,
     Unanswered,
+    Undecided,
     changed_by,
     claim_name,
     plan_digest,
@@ -73,7 +74,7 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
             journal = self._find(claim_id)
             if journal is None:
                 return unknown(UnknownReason.MISSING, self._now(), f"there is no claim {claim_id}")
-            seen = self._seen(journal.record)
+            seen = self._seen(journal)
         except Unanswered as error:
             return unknown(error.reason, self._now(), f"claim {claim_id} cannot be read: {error}")
         return known(seen, self._now())
@@ -82,7 +83,7 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
         """Lists every claim of the records that has something on the host, or all of them."""
         try:
             found = [
-                self._seen(journal.record)
+                self._seen(journal)
                 for journal in sorted(self._listed(), key=lambda one: one.record.claim_id)
                 if scope in ("", *journal.record.hosts())
             ]
@@ -98,7 +99,7 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
         try:
             journal = self._known(claim_id)
             record = journal.record
-            now = self._seen(record)
+            now = self._seen(journal)
             if str(record.generation) != expected_generation:
                 fenced = f"the claim is of generation {record.generation}"
                 return replace(now, evidence=(EVIDENCE_STALE, fenced, *now.evidence))
@@ -108,7 +109,7 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
             if record.phase in UNDER_WAY:
                 journal.move(epoch=record.epoch + 1)
                 self._carry_on(journal)
-            return self._seen(journal.record)
+            return self._seen(journal)
         except Superseded:
             return replace(nothing, evidence=("another process carries on with it",))
         except Unanswered as error:
@@ -165,7 +166,7 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
         """Returns the steps of a claim."""
 
     @abstractmethod
-    def _seen(self, record: R) -> ClaimObservation:
+    def _seen(self, journal: Journal[R]) -> ClaimObservation:
         """Returns a claim as it is with its authority now."""
 
     def _of_nobody(self, claim_id: str) -> ReleaseObservation:
@@ -189,6 +190,8 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
                 _look(steps)
                 steps.change_geometry()
                 journal.move(phase=Phase.HELD)
+            except Undecided:
+                return
             except (Taken, Aborted) as error:
                 why = EVIDENCE_CONFLICT if isinstance(error, Taken) else EVIDENCE_ABORTED
                 journal.move(phase=Phase.ABORTING, evidence=(why, str(error)))

@@ -54,6 +54,10 @@ class Aborted(Exception):
     """The operation cannot go on, and gives back what it has."""
 
 
+class Undecided(Exception):
+    """The authority has not decided yet; the record says where to carry on."""
+
+
 class Record(Protocol):
     """A claim as it is written down."""
 
@@ -121,7 +125,7 @@ class Steps(Protocol):
         ...
 
     def look_again(self) -> None:
-        """Reads who uses the devices, now that they are owned; raises Aborted, Taken."""
+        """Reads who uses the devices, now that they are owned; raises Aborted, Taken, Undecided."""
         ...
 
     def change_geometry(self) -> None:

@@ -135,8 +135,8 @@ class MemoryAllocation(RecordedAllocation[ClaimRecord]):
         assert isinstance(journal, Journal), "a journal of this backend"
         return Operation(self._session, journal)
 
-    def _seen(self, record: ClaimRecord) -> ClaimObservation:
-        return observed(self._session, record)
+    def _seen(self, journal: AnyJournal[ClaimRecord]) -> ClaimObservation:
+        return observed(self._session, journal.record)
 
     def _refused(self, plan: FeasiblePlan) -> tuple[str, ...]:
         """Returns why nothing is written for a plan at all; empty: it may be tried."""

@@ -129,7 +129,7 @@ class OwningSuite(Examiner[AllocationSubject]):
         ahead, ended = 0, False
         while not ended:
             subject.furnish([host(card(1), managed=subject.can(Ability.GEOMETRY))])
-            asked = piece(gib=39.0) if subject.can(Ability.GEOMETRY) else whole()
+            asked = piece(gib=79.0) if subject.can(Ability.GEOMETRY) else whole()
             plan = planned(subject, asked)
             stage = Stage(subject)
             late = stage.enter("late", partial(reserve, subject, plan, "op-late", "late"))
@@ -260,7 +260,7 @@ class OwningSuite(Examiner[AllocationSubject]):
         claimed(subject, whole(), operation="one", process="one")
         if subject.can(Ability.GEOMETRY):
             claimed(subject, piece(gib=39.0), operation="two", process="two")
-            refused(subject, piece(gib=9.0))
+            refused(subject, piece(gib=79.0))
         else:
             claimed(subject, whole(), operation="two", process="two")
         sole(subject)

@@ -1,0 +1,299 @@
+"""Plans: requests and a snapshot to the one solver, and its answer back; pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+
+from videoflow.backends.allocation import (
+    Completeness,
+    Constraint,
+    DeviceIdentity,
+    FeasiblePlan,
+    HostSharing,
+    Infeasible,
+    InventorySnapshot,
+    LayoutEntry,
+    PlanOutcome,
+    Sharing,
+    WorkloadRequest,
+    device_key,
+    memory_key,
+)
+from videoflow.deploy.allocation_dra._capabilities import (
+    DISTINCT,
+    SAME,
+    SHARED,
+    defaults,
+    group_of,
+    is_placing,
+    refusals,
+)
+from videoflow.deploy.allocation_dra._cel import PROFILE_KEY, TEXTS, VERSIONS
+from videoflow.deploy.allocation_dra._gates import Gates
+from videoflow.deploy.allocation_dra._inventory import DraSnapshot
+from videoflow.deploy.allocation_dra._pools import HostView, Published, model_of
+from videoflow.deploy.allocation_dra._rendering import share_bytes
+from videoflow.deploy.allocation_dra._settings import PCIE_ROOT, DraSettings
+from videoflow.placement import (
+    Answer,
+    Card,
+    Demand,
+    Host,
+    Kind,
+    Operator,
+    Problem,
+    Rule,
+    Slice,
+    explain,
+    solve,
+)
+
+WHOLE_CARD = "whole"
+# Ways in which devices may agree that are tried.
+MOST_AGREEMENTS = 64
+_KINDS: Mapping[Sharing, Kind] = {
+    Sharing.EXCLUSIVE: Kind.WHOLE,
+    Sharing.ISOLATED_MIG: Kind.SLICE,
+    Sharing.COOPERATIVE: Kind.SHARE,
+    Sharing.ACCOUNTING_ONLY: Kind.SHARE,
+}
+_OPERATORS = {str(operator) for operator in Operator}
+
+
+@dataclass(frozen=True)
+class DraPlan(FeasiblePlan):
+    """A plan with the requests that it answers; without them each device is to be had alone."""
+
+    requests: tuple[WorkloadRequest, ...] = ()
+
+
+def plan_for(
+    requests: Sequence[WorkloadRequest], snapshot: InventorySnapshot, settings: DraSettings, gates: Gates
+) -> PlanOutcome:
+    """Returns devices for all requests, or why there are none."""
+    if not isinstance(snapshot, DraSnapshot):
+        return Infeasible(("the snapshot is not of a cluster with dynamic resource allocation",))
+    reasons = [*refusals(requests, settings, gates), *_refusals(requests, snapshot)]
+    if reasons:
+        return Infeasible((*reasons, *snapshot.notes))
+    problem, answer = _solved(requests, snapshot)
+    said = (*_excluded(problem), *snapshot.notes)
+    if answer.refusals:
+        return Infeasible((*explain(problem, answer).text().splitlines(), *said))
+    hosts = {host.name: host for host in snapshot.hosts}
+    assignments = {request.workload_id: tuple(_devices(request, answer, hosts)) for request in requests}
+    if apart := [why for request in requests for why in _scattered(request, assignments, hosts)]:
+        return Infeasible((*apart, *said))
+    geometry = _geometry(answer, snapshot)
+    told = (snapshot.generation, assignments, geometry, tuple(repr(request) for request in requests))
+    return DraPlan(
+        assignments=assignments,
+        geometry=geometry,
+        snapshot_generation=snapshot.generation,
+        plan_id=f"plan-{hashlib.sha256(repr(told).encode()).hexdigest()[:20]}",
+        notes=(f"placement: {answer.label}", *said, *(n for request in requests for n in defaults(request))),
+        requests=tuple(requests),
+    )
+
+
+def _solved(requests: Sequence[WorkloadRequest], snapshot: DraSnapshot) -> tuple[Problem, Answer]:
+    """Solves for devices that agree where they have to: once for each value that they could agree in."""
+    hosts = tuple(_host(snapshot, host) for host in snapshot.hosts)
+    alike = [(n, rule) for n, request in enumerate(requests) for rule in _sets(request, SAME)]
+    values = [
+        sorted({card.facts[rule.key] for host in hosts for card in host.cards if rule.key in card.facts})
+        for _, rule in alike
+    ]
+    tries = list(islice(product(*values), MOST_AGREEMENTS)) if all(values) else []
+    found = None
+    for agreed in tries or [()]:
+        demands = [_demand(request) for request in requests]
+        for (n, rule), value in zip(alike, agreed, strict=False):
+            one = Rule(rule.key, Operator.IN, (value,))
+            demands[n] = replace(demands[n], rules=(*demands[n].rules, one))
+        problem = Problem(hosts, tuple(demands), headroom_bytes=0)
+        found = problem, solve(problem, relax=False)
+        if not found[1].refusals:
+            break
+    assert found is not None, "at least one way is tried"
+    return found
+
+
+def layouts_in(entries: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Returns card → slices with their starts; none for a card that is to be whole."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for entry in map(LayoutEntry.parse, entries):
+        placed = found.setdefault(entry.card, [])
+        if entry.profile != WHOLE_CARD:
+            placed.append((entry.profile, entry.start))
+    return {card: tuple(placed) for card, placed in found.items()}
+
+
+def _refusals(requests: Sequence[WorkloadRequest], snapshot: DraSnapshot) -> Iterator[str]:
+    if snapshot.completeness is not Completeness.COMPLETE:
+        yield "the inventory is partial, and a partial one admits nothing"
+    for request in requests:
+        if group_of(request):
+            yield (
+                f"{request.workload_id} shares the claim of the group {group_of(request)}: its claim is"
+                " rendered, and a scheduler gives it devices when the first of them runs"
+            )
+
+
+def _excluded(problem: Problem) -> list[str]:
+    found = [f"{host.name}: {host.excluded}" for host in problem.hosts if host.excluded]
+    return found + [
+        f"{host.name}: its devices are {host.sharing}, and no whole device is certain there"
+        for host in problem.hosts
+        if host.sharing not in (HostSharing.PHYSICAL, HostSharing.UNKNOWN) and not host.excluded
+    ]
+
+
+# Into the solver ----------------------------------------------------------------------------------
+
+
+def _host(snapshot: DraSnapshot, host: HostView) -> Host:
+    return Host(
+        name=host.name,
+        cards=tuple(_card(snapshot, host, card) for card in host.cards),
+        sharing=host.sharing,
+        excluded=host.excluded,
+        facts={"host": host.name, "sharing": host.sharing},
+    )
+
+
+def _card(snapshot: DraSnapshot, host: HostView, card: Published) -> Card:
+    key, slices = device_key(card.identity), host.on(card.identity.uuid)
+    users, model = snapshot.occupancy.get(key, 0), model_of(card)
+    memory = card.identity.memory_bytes
+    free = None
+    if card.several and memory is not None:
+        free = memory - snapshot.occupancy.get(memory_key(card.identity), 0)
+    return Card(
+        key=key,
+        memory_bytes=memory if card.most_bytes is None else card.most_bytes,
+        model=model,
+        # The driver cuts a card when a slice of it is given out, around those that are in use.
+        managed=card.counted and model is not None and not users,
+        partitioned=bool(slices) or card.kind == "card",
+        slices=tuple(_slice(snapshot, piece) for piece in slices),
+        users=users,
+        locked=bool(users) and not card.several,
+        free_bytes=free,
+        facts=_facts(card),
+    )
+
+
+def _slice(snapshot: DraSnapshot, piece: Published) -> Slice:
+    key = device_key(piece.identity)
+    return Slice(
+        profile=str(piece.identity.mig_profile),
+        start=piece.start,
+        busy=snapshot.occupancy.get(key, 0) > 0,
+        key=key,
+        usable_bytes=piece.identity.memory_bytes,
+    )
+
+
+def _facts(card: Published) -> dict[str, str]:
+    told = dict(card.facts)
+    named = {key: told[name] for key, name in {**TEXTS, **VERSIONS}.items() if name in told}
+    named |= {"product": card.identity.product, "uuid": card.identity.uuid or ""}
+    if PCIE_ROOT in told:
+        named[PCIE_ROOT] = told[PCIE_ROOT]
+    return named | {"memory_bytes": str(card.identity.memory_bytes or "")}
+
+
+def _demand(request: WorkloadRequest) -> Demand:
+    kind = _KINDS[request.sharing]
+    figures = [request.minimum_usable_memory_bytes]
+    if kind is not Kind.SHARE:
+        figures += [request.reserved_memory_bytes, request.declared_peak_memory_bytes]
+    return Demand(
+        key=request.workload_id,
+        kind=kind,
+        count=request.device_count,
+        memory_bytes=max((figure for figure in figures if figure is not None), default=0),
+        peak_bytes=share_bytes(request) if request.sharing in SHARED else 0,
+        profiles=_profiles(request),
+        rules=tuple(
+            _rule(rule)
+            for rule in request.constraints
+            if (is_placing(rule) or rule.key == "host")
+            if rule.operator in _OPERATORS and rule.key != PROFILE_KEY
+        ),
+    )
+
+
+def _profiles(request: WorkloadRequest) -> tuple[str, ...]:
+    return next(
+        (r.values for r in request.constraints if r.hard and r.key == PROFILE_KEY and r.operator == "In"), ()
+    )
+
+
+def _rule(rule: Constraint) -> Rule:
+    return Rule(rule.key, Operator(rule.operator), rule.values, rule.hard)
+
+
+# Out of the solver --------------------------------------------------------------------------------
+
+
+def _devices(
+    request: WorkloadRequest, answer: Answer, hosts: Mapping[str, HostView]
+) -> Iterator[DeviceIdentity]:
+    placed = answer.assignments[request.workload_id]
+    host = hosts[placed.host]
+    there = {device_key(one.identity): one.identity for one in (*host.cards, *host.slices)}
+    for device in placed.devices:
+        if device.slice_key and device.slice_key in there:
+            yield there[device.slice_key]
+        elif device.profile is None:
+            yield there[device.card]
+        else:
+            yield _to_be_made(there[device.card], device.profile, host)
+
+
+def _to_be_made(card: DeviceIdentity, profile: str, host: HostView) -> DeviceIdentity:
+    usable = next(
+        (
+            one.identity.memory_bytes
+            for one in host.possible
+            if (one.identity.uuid, one.identity.mig_profile) == (card.uuid, profile)
+        ),
+        None,
+    )
+    return DeviceIdentity(card.node, card.ordinal, card.uuid, None, card.product, usable, profile)
+
+
+def _scattered(
+    request: WorkloadRequest,
+    assignments: Mapping[str, tuple[DeviceIdentity, ...]],
+    hosts: Mapping[str, HostView],
+) -> Iterator[str]:
+    """Yields which constraints on a set of devices the plan does not keep; the solver knows none of them."""
+    devices = assignments[request.workload_id]
+    cards = {device_key(one.identity): _facts(one) for host in hosts.values() for one in host.cards}
+    for rule in (*_sets(request, SAME), *_sets(request, DISTINCT)):
+        values = [cards.get(str(device.uuid), {}).get(rule.key) for device in devices]
+        fits = len(set(values)) == (len(values) if rule.operator == DISTINCT else 1)
+        if None in values or not fits:
+            yield f"{request.workload_id} needs {rule.key} {rule.operator}: no such devices were found"
+
+
+def _sets(request: WorkloadRequest, operator: str) -> list[Constraint]:
+    return [rule for rule in request.constraints if rule.hard and rule.operator == operator]
+
+
+def _geometry(answer: Answer, snapshot: DraSnapshot) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for host in snapshot.hosts:
+        entries = tuple(
+            str(LayoutEntry(key, *placed))
+            for key in (device_key(card.identity) for card in host.cards)
+            if key in answer.layouts
+            for placed in [(piece.profile, piece.start) for piece in answer.layouts[key]] or [(WHOLE_CARD, 0)]
+        )
+        if entries:
+            found[host.name] = entries
+    return found
