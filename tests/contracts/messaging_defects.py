@@ -9,11 +9,12 @@ publisher = changing(MESSAGING_MEMORY, "backends/memory/_publisher.py")
 subscription = changing(MESSAGING_MEMORY, "backends/memory/_subscription.py")
 receiver = changing(MESSAGING_MEMORY, "backends/memory/_receiver.py")
 cells = changing(MESSAGING_MEMORY, "backends/memory/_cells.py")
+refusals = changing(MESSAGING_MEMORY, "backends/messaging/_refusals.py")
 fates = changing(MESSAGING_MEMORY, "backends/messaging/_fates.py")
 shared_given = changing(MESSAGING_SHM, "adapters/shm/_given.py")
 shared_gated = changing(MESSAGING_SHM, "adapters/shm/_gated.py")
 shared_statements = changing(MESSAGING_SHM, "adapters/shm/_statements.py")
-shared_refusals = changing(MESSAGING_SHM, "adapters/shm/_refusals.py")
+shared_refusals = changing(MESSAGING_SHM, "backends/messaging/_refusals.py")
 shared_inlet = changing(MESSAGING_SHM, "adapters/shm/_inlet.py")
 shared_outlet = changing(MESSAGING_SHM, "adapters/shm/_outlet.py")
 shared_joint = changing(MESSAGING_SHM, "adapters/shm/_joint.py")
@@ -24,7 +25,9 @@ MESSAGING: dict[str, Defect] = {
         'misses += _differences(found.spec, spec, spec.profile, mutable=("bounds",))',
         "pass",
     ),
-    "what is to persist is made in memory": broker("messaging.unclaimed", "if spec.persistent:", "if False:"),
+    "what is to persist is made in memory": refusals(
+        "messaging.unclaimed", "if spec.persistent:", "if False:"
+    ),
     "what nobody made cannot be observed": provisioning(
         "messaging.not-empty", "return unknown(UnknownReason.MISSING, now, str(error))", "raise"
     ),

@@ -8,8 +8,8 @@ from videoflow.backends.messaging import (
     ChannelId,
     ChannelSpec,
     LiveSubscriptionSpec,
-    SubscriptionKind,
     SubscriptionSpec,
+    unkept_by_memory,
 )
 from videoflow.errors import IncompatibleProfile, Miss
 
@@ -21,27 +21,11 @@ def refuse_unclaimed(channels: Sequence[ChannelSpec], subscriptions: Sequence[Su
         IncompatibleProfile: A guarantee that is not claimed, or a reader that its channel does not list.
     """
     found = {spec.channel: spec for spec in channels}
-    misses = [miss for spec in channels for miss in _of_channel(spec)]
+    kept = "the processes of one run"
+    misses = [miss for spec in channels for miss in unkept_by_memory(spec, PROFILES, kept)]
     misses += [miss for spec in subscriptions for miss in _of_subscription(spec, found)]
     if misses:
         raise IncompatibleProfile(misses)
-
-
-def _of_channel(spec: ChannelSpec) -> Iterator[Miss]:
-    wanted: list[tuple[str, str, str]] = []
-    if spec.profile not in PROFILES:
-        wanted.append(("profile", spec.profile, ", ".join(sorted(PROFILES))))
-    if spec.persistent:
-        wanted.append(("persistence", "persistent", "the processes of one run"))
-    if spec.copies != 1:
-        wanted.append(("copies", str(spec.copies), "1"))
-    partitions = spec.channel.layout.partitions
-    for reader in spec.subscriptions:
-        exclusive = reader.kind is SubscriptionKind.EXCLUSIVE
-        if exclusive != (reader.partition is not None) or not 0 <= (reader.partition or 0) < partitions:
-            wanted.append((f"partition of {reader.reader}", str(reader.partition), f"{partitions} in all"))
-    remedy = "choose another profile or another transport"
-    return (Miss(str(spec.channel), spec.profile, *row, remedy) for row in wanted)
 
 
 def _of_subscription(spec: SubscriptionSpec, channels: dict[ChannelId, ChannelSpec]) -> Iterator[Miss]:

@@ -19,8 +19,8 @@ from videoflow.backends.messaging import (
     LiveSubscriptionSpec,
     OwnerLabels,
     SubscriptionId,
-    SubscriptionKind,
     SubscriptionSpec,
+    unkept_by_memory,
 )
 from videoflow.backends.outcomes import CleanupObservation
 from videoflow.errors import IncompatibleProfile, Miss, UnknownName
@@ -63,7 +63,7 @@ class MemoryBroker:
     def ensure_channel(self, spec: ChannelSpec) -> ChannelSpec:
         """Creates a channel, or changes its bounds."""
         found = self._channels.get(spec.channel)
-        misses = _channel_misses(spec)
+        misses = unkept_by_memory(spec, PROFILES, "this process only")
         if found is not None:
             misses += _differences(found.spec, spec, spec.profile, mutable=("bounds",))
         if misses:
@@ -131,28 +131,6 @@ class MemoryBroker:
             removed.append(str(name))
         reason = "another generation" if remaining else ""
         return CleanupObservation(not remaining, tuple(removed), tuple(remaining), reason)
-
-
-def _channel_misses(spec: ChannelSpec) -> list[Miss]:
-    """What this adapter cannot give to a channel."""
-    wanted: list[tuple[str, str, str]] = []
-    if spec.profile not in PROFILES:
-        wanted.append(("profile", spec.profile, ", ".join(sorted(PROFILES))))
-    if spec.persistent:
-        wanted.append(("persistence", "persistent", "this process only"))
-    if spec.copies != 1:
-        wanted.append(("copies", str(spec.copies), "1"))
-    partitions = spec.channel.layout.partitions
-    for reader in spec.subscriptions:
-        exclusive = reader.kind is SubscriptionKind.EXCLUSIVE
-        if exclusive != (reader.partition is not None) or not 0 <= (reader.partition or 0) < partitions:
-            wanted.append((f"partition of {reader.reader}", str(reader.partition), f"{partitions} in all"))
-        if reader.slot is not None and (exclusive or reader.slot < 0):
-            wanted.append((f"slot of {reader.reader}", str(reader.slot), "a competing reader, from 0"))
-        if reader.channel != spec.channel:
-            wanted.append((f"channel of {reader.reader}", str(reader.channel), str(spec.channel)))
-    remedy = "choose another profile or another transport"
-    return [Miss(str(spec.channel), spec.profile, what, want, found, remedy) for what, want, found in wanted]
 
 
 def _differences(found: _Spec, wanted: _Spec, profile: Profile, mutable: tuple[str, ...]) -> list[Miss]:

@@ -81,6 +81,7 @@ from videoflow.backends.messaging._names import (
     SubscriptionId,
     SubscriptionKind,
 )
+from videoflow.backends.messaging._refusals import unkept_by_memory
 from videoflow.backends.messaging._specs import (
     Bounds,
     ChannelSpec,
@@ -133,4 +134,5 @@ __all__ = [
     "announced_fate",
     "buried_fate",
     "settled_fate",
+    "unkept_by_memory",
 ]
