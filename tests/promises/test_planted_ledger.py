@@ -58,8 +58,10 @@ FORGETFUL_TASK = Change(
 )
 FORGETFUL_SOURCE = Change(
     "worker/core/_source.py",
-    "        pending.publications += outcome.publications\n",
-    "        pending.publications += outcome.publications if origin.ordinal != 19 else []\n",
+    "        outcome = yield from self.walk.produced(element, item.outputs)\n",
+    "        outcome = yield from self.walk.produced(element, item.outputs)\n"
+    "        if origin.ordinal == 19:\n"
+    "            outcome.publications.clear()\n",
 )
 WORKS_TWICE = Change(
     CORE,
