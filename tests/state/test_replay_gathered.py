@@ -90,7 +90,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunReport]:
 
 
 @pytest.mark.parametrize("engine", ["threads", pytest.param("local", marks=pytest.mark.nightly)])
-def test_elements_without_a_letter_are_missing_and_those_with_one_are_in_their_place(
+def test_elements_without_a_letter_are_missing(
     engine: str, failed: tuple[Path, RunReport], tmp_path: Path
 ) -> None:
     folder, report = failed

@@ -8,6 +8,7 @@ from tests.simulation.graphs import simulated, source
 from videoflow.graph import Context
 from videoflow.simulation import PlannedFault, Schedule
 from videoflow.simulation import _library as library
+from videoflow.worker.core._pending import HeldInput, Holding
 
 
 class Late(library.Saver):
@@ -57,3 +58,21 @@ def test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task() -> Non
     second = library.Step(2, name="second", fuse="one", replicas=2, ordered=False)(first)
     schedules = deaths("first-0", "commit.after", "publish.sent", "settle.sent", hits=2)
     assert broken(library.Rows(name="rows")(second), *schedules) == []
+
+
+def test_a_marker_is_settled_with_an_input_behind_it_or_at_the_end() -> None:
+    """A sink says of inputs alone what is durable, so a marker behind all of them is not."""
+    one, marker, skip, two = (
+        HeldInput(consumed, name, [], [], markers=name == b"marker")
+        for consumed, name in ((1, b"one"), (0, b"marker"), (0, b"skip"), (1, b"two"))
+    )
+    holding = Holding()
+    holding.inputs += [one, marker, skip]
+    assert holding.durable(1) == [one]
+    assert holding.durable(0) == []
+    holding.inputs.append(two)
+    assert holding.durable(0) == []
+    assert holding.durable(1) == [marker, skip, two]
+    holding.inputs += [skip, marker]
+    assert holding.durable(0) == [skip]
+    assert holding.durable(0, final=True) == [marker]

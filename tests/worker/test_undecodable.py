@@ -104,9 +104,9 @@ class Reader:
         self.store.answers = []
         messaging = MemoryMessaging(MemoryBroker(pool), "w", clock)
         backends = Backends(messaging, self.store, FlowRuntime(MemoryRuntimeStore(clock), "run"), clock)
-        nodes = TaskNodes(self.program, {"rows": Rows()}, {}, 0, self.control)
+        self.nodes = TaskNodes(self.program, {"rows": Rows()}, {}, 0, self.control)
         job = Job(self.program, plan.spec.flow_id, 0, "rows-0-1")
-        self.shell = Shell(job, backends, nodes, self.control, Silent())
+        self.shell = Shell(job, backends, self.nodes, self.control, Silent())
         (_, planned) = self.program.subscriptions[0]
         self.channel = channel_id(planned.channel, "f", "run")
         self.subscription = subscription_id(planned, "f", "run", 0)

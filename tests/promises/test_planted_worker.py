@@ -1,0 +1,136 @@
+"""Promises of the worker, of replays and of who watches over a run: each has a defect that a test notices."""
+
+import pytest
+
+from tests.promises.planting import Change, Planted
+
+CORE, NODES, PENDING = "worker/core/_core.py", "worker/_nodes.py", "worker/core/_pending.py"
+CONCLUDING, PAYLOADS, RECORDS = "worker/core/_concluding.py", "worker/_payloads.py", "worker/_records.py"
+SHELL, SUSPENDING, REPLAYING = "worker/_shell.py", "worker/_suspending.py", "engines/_replaying.py"
+REPLAYED, RUN = "nodes/replayed.py", "engines/_threads_run.py"
+TASKS, JUDGING = "planner/_tasks.py", "planner/_judging_engine.py"
+
+SINKS, UNDECODABLE = "tests/worker/test_fused_sinks.py::", "tests/worker/test_undecodable.py::"
+TRAFFIC, GATHERED = "tests/worker/test_payload_traffic.py::", "tests/state/test_replay_gathered.py::"
+REPLAY, MARKERS = "tests/state/test_replay.py::", "tests/state/test_resumed_markers.py::"
+WATCHING, PLANNED = "tests/engines/test_watching_over.py::", "tests/planner/test_tasks.py::"
+ONCE, REQUIRING = "tests/worker/test_partitions.py::", "tests/planner/test_requiring.py::"
+
+OPTIONS = ("-q", "-n", "0", "-p", "no:cacheprovider", "--tb", "short", "--no-header", "-o", "timeout=50")
+
+# What is planted; where; the test that must fail, and words of its complaint.
+DEFECTS: dict[str, tuple[Change, str, str]] = {
+    "state is committed ahead of its sink": (
+        Change(NODES, "        for _ in range(held):\n", "        while self._held:\n"),
+        SINKS + "test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable[Sum]",
+        "assert [",
+    ),
+    "what is flushed into a sink stays undone": (
+        Change(CONCLUDING, "        yield from self.flushed_into(consumed)\n", ""),
+        SINKS + "test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable",
+        "five sums, and what they came to",
+    ),
+    "a recorded answer loses what happened inside": (
+        Change(CORE, "        if commits or pending.once:\n", "        if commits:\n"),
+        SINKS + "test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task",
+        "assert [",
+    ),
+    "a marker is durable before anything behind it is": (
+        Change(PENDING, "if held.consumed or final or not any(", "if held.consumed or final or any("),
+        SINKS + "test_a_marker_is_settled_with_an_input_behind_it_or_at_the_end",
+        "assert [",
+    ),
+    "a hiccup of the store passes for lost bytes": (
+        Change(PAYLOADS, "Failure(Disposition.TRANSIENT, f", "Failure(Disposition.POISON, f"),
+        UNDECODABLE + "test_a_hiccup_of_the_store_is_waited_for_however_long_it_lasts",
+        "Failure",
+    ),
+    "what cannot be decoded is not kept": (
+        Change(RECORDS, "members[name] = bytes(came.body)", 'members[name] = b"\\xc0"'),
+        UNDECODABLE + "test_what_cannot_be_decoded_is_put_aside_once_and_the_rest_passes[1]",
+        "DID NOT RAISE",
+    ),
+    "each stage stores a frame anew": (
+        Change(PAYLOADS, "store.capabilities().forwards_references", "False"),
+        TRAFFIC + "test_an_unchanged_frame_is_stored_once_through_five_stages",
+        "stored for",
+    ),
+    "a slow read keeps figures from being told": (
+        Change(
+            SHELL,
+            "            a.Load: self._reading.load,\n",
+            "            a.Load: lambda action: (\n"
+            "                nodes.figures.lock.acquire(),\n"
+            "                self._reading.load(action),\n"
+            "                nodes.figures.lock.release(),\n"
+            "            )[1],\n",
+        ),
+        TRAFFIC + "test_heartbeats_and_orders_pass_while_a_payload_is_read_slowly",
+        "LinkClosed",
+    ),
+    "a replay takes letters that nobody named": (
+        Change("engines/replay.py", "    return chosen or letters\n", "    return letters\n"),
+        REPLAY + "test_one_letter_from_the_command_line_with_a_folder_for_what_is_relative",
+        "too many values to unpack",
+    ),
+    "a letter stands for all elements": (
+        Change(REPLAYED, "if letter.k == place.k), None)", "if letter.k == place.k or place.k >= 0), None)"),
+        GATHERED + "test_elements_without_a_letter_are_missing[threads]",
+        "the last is what it was told by markers",
+    ),
+    "a kept marker is forgotten": (
+        Change(SUSPENDING, "list(markers) if any(markers) else []", "[]"),
+        MARKERS + "test_markers_before_and_after_the_stop_are_those_of_one_run[threads]",
+        "assert ",
+    ),
+    "a call may hang for a minute more": (
+        Change("engines/_endings.py", "now - since <= limit:", "now - since <= limit + 60:"),
+        WATCHING + "test_a_call_that_hangs_is_named_although_the_others_go_on",
+        "assert ",
+    ),
+    "a long call is a stall": (
+        Change(RUN, "if steps != progress or self._replicas.calling:", "if steps != progress:"),
+        WATCHING + "test_warming_up_a_long_call_and_a_quiet_source_are_no_stalls",
+        "no progress for 0.2 s",
+    ),
+    "replicas of a node with state compete": (
+        Change(
+            TASKS,
+            '        if reason is not None:\n            cause = f"it',
+            '        if reason == "":\n            cause = f"it',
+        ),
+        PLANNED + "test_replicas_that_cannot_compete_are_refused_with_the_reason[traits1-has a flush]",
+        "DID NOT RAISE",
+    ),
+    "a host has any number of processors": (
+        Change(JUDGING, "processors >= needed,", "processors >= 0,"),
+        REQUIRING + "test_a_replica_that_no_host_can_hold_is_refused_and_shared_processors_are_a_note",
+        "DID NOT RAISE",
+    ),
+    "the memory of one replica is that of all": (
+        Change(JUDGING, "sum(task.replicas * (task.memory_bytes", "sum(1 * (task.memory_bytes"),
+        REQUIRING + "test_memory_that_nodes_ask_for_is_counted_beside_the_buffers",
+        "DID NOT RAISE",
+    ),
+    "what died before it forgot is kept for ever": (
+        Change(CORE, "            yield ForgetOnce()\n", "            yield from self.settle(Pending())\n"),
+        ONCE + "test_what_replicas_answer_by_chance_is_said_once[0-0.0]",
+        "an answer is kept whose input is settled",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the tests say of a copy in which all are planted, since they are far from each other."""
+    planted = Planted(tmp_path_factory.mktemp("worker"), [change for change, _, _ in DEFECTS.values()])
+    ran = planted.module("pytest", *OPTIONS, *sorted(test for _, test, _ in DEFECTS.values()))
+    assert ran.status == 1, ran.output
+    return ran.output
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_suite_notices(name: str, told: str) -> None:
+    _, test, complaint = DEFECTS[name]
+    said = told.partition(f"_ {test.partition('::')[2]} _")[2].partition("\n____")[0]
+    assert complaint in said, f"not noticed\n{said or told}"
