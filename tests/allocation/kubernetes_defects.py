@@ -1,17 +1,11 @@
 """One defect or more for each property that a cluster is held to; each is a small change of its code."""
 
-from tests.allocation.planted import RECORDED, Defect
-from tests.promises.planting import Change
+from tests.allocation.planted import RECORDED, Defect, defect
 
 PACKAGE = "videoflow.deploy.allocation_kubernetes"
 BACKEND, HOSTS, INVENTORY = "_backend.py", "_hosts.py", "_inventory.py"
 GEOMETRY, OPERATION, PLANNING = "_geometry.py", "_operation.py", "_planning.py"
 SEEING, SESSION = "_seeing.py", "_session.py"
-
-
-def defect(properties: str, test: str, *changes: tuple[str, str, str]) -> Defect:
-    return Defect(tuple(properties.split()), f"test_alloc_{test}", tuple(Change(*one) for one in changes))
-
 
 LEAVING = """else self._put(holder, changed)
 

@@ -1,16 +1,10 @@
 """One defect or more for each property that the allocator of one host is held to."""
 
-from tests.allocation.planted import Defect
-from tests.promises.planting import Change
+from tests.allocation.planted import Defect, defect
 
 PACKAGE = "videoflow.deploy.allocation_local"
 BACKEND, BINDINGS, CLAIMS, INVENTORY = "_backend.py", "_bindings.py", "_claims.py", "_inventory.py"
 LEDGER, PLANNING = "_ledger.py", "_planning.py"
-
-
-def defect(properties: str, test: str, *changes: tuple[str, str, str]) -> Defect:
-    return Defect(tuple(properties.split()), f"test_alloc_{test}", tuple(Change(*one) for one in changes))
-
 
 WITHOUT_VERSION = (
     LEDGER,

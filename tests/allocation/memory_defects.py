@@ -1,16 +1,10 @@
 """One defect or more for each property that the reference is held to; each is a small change of its code."""
 
-from tests.allocation.planted import RECORDED, Defect
-from tests.promises.planting import Change
+from tests.allocation.planted import RECORDED, Defect, defect
 
 PACKAGE = "videoflow.backends.memory.allocation"
 BACKEND, HOLDING, OPERATION = "_backend.py", "_holding.py", "_operation.py"
 PLANNING, RECORDS, SEEING = "_planning.py", "_records.py", "_seeing.py"
-
-
-def defect(properties: str, test: str, *changes: tuple[str, str, str]) -> Defect:
-    return Defect(tuple(properties.split()), f"test_alloc_{test}", tuple(Change(*one) for one in changes))
-
 
 BEYOND = "1_a_layout_beyond_the_card_is_refused_with_nothing_written"
 STARTS = "2_slices_begin_where_the_card_allows"

@@ -37,6 +37,11 @@ class Defect:
     changes: tuple[Change, ...]
 
 
+def defect(properties: str, test: str, *changes: tuple[str, str, str]) -> Defect:
+    """Returns a defect as tables write it: properties in one text, the test without its `test_alloc_`."""
+    return Defect(tuple(properties.split()), f"test_alloc_{test}", tuple(Change(*one) for one in changes))
+
+
 @contextmanager
 def planted(folder: Path, package: str, changes: Sequence[Change]) -> Iterator[ModuleType]:
     """Yields a copy of a package of ours with some changes, and inside it one of what allocators share."""
