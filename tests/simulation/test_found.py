@@ -1,5 +1,6 @@
 """What the simulation found in the product, as small as it was made: none of it may come back."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_items_of_an_ended_epoch_that_were_committed_are_only_settled(hold: int)
 
 def test_a_source_that_is_stopped_before_it_comes_again_to_where_it_was_has_lost_nothing() -> None:
     schedules = [
-        Schedule(seed, (PlannedFault("source-0", "commit.before", "raise"),), stop_at=step)
+        Schedule(seed, (PlannedFault("source-0", "commit.before", "raise"),), stops=(step,))
         for seed in SEEDS
         for step in (30, 45, 60)
     ]
@@ -193,3 +194,35 @@ def test_tombstones_of_a_partition_do_not_hold_up_the_window_of_all() -> None:
     )
     schedules = [Schedule(seed, late) for seed in (13, 16, 17, 20, 34, 35)]
     assert fails(*schedules, sinks=(library.Sink(name="sink")(joined),)) == []
+
+
+def resumed(*faults: PlannedFault, steps: Iterable[int], sinks: tuple[Any, ...]) -> list[str]:
+    schedules = (Schedule(seed, faults, stops=(step,), resumed=True) for step in steps for seed in range(2))
+    return fails(*schedules, sinks=sinks)
+
+
+@pytest.mark.parametrize("kind", [library.Source, library.Live])
+def test_whoever_dies_once_it_is_suspended_says_nothing_new(kind: Any) -> None:
+    died = PlannedFault("source-0", "terminator.sent", "raise")
+    sinks = (library.Keyed(name="keyed")(kind(3, name="source")),)
+    assert resumed(died, steps=(4, 9, 14), sinks=sinks) == []
+
+
+def test_epochs_that_ended_before_a_run_was_suspended_are_over_when_it_is_resumed() -> None:
+    camera = library.Live(2, name="camera")
+    fork = library.Fork(1, name="fork")(camera)
+    sinks = (library.Rows(name="rows")(fork), library.Saver(3, name="saver")(fork.port("more")))
+    died = PlannedFault("camera-0", "process.after", "raise")
+    assert resumed(died, steps=range(10, 40, 5), sinks=sinks) == []
+
+
+def test_a_source_that_is_resumed_behind_what_it_said_does_not_say_it_again() -> None:
+    step = library.Step(1, name="step", ordered=False)(source(4))
+    died = PlannedFault("source-0", "publish.accepted", "raise", 2)
+    assert resumed(died, steps=range(10, 40, 5), sinks=(library.Rows(name="rows")(step),)) == []
+
+
+def test_calls_of_a_worker_that_died_before_a_run_was_suspended_are_not_counted_against_it() -> None:
+    step = library.Step(1, name="step", ordered=False)(source(4))
+    died = PlannedFault("step-0", "process.after", "raise", 2)
+    assert resumed(died, steps=range(10, 40, 5), sinks=(library.Rows(name="rows")(step),)) == []

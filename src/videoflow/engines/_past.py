@@ -20,7 +20,7 @@ from videoflow.engines._provision import markers_of, subscriptions_of
 from videoflow.engines._suspended import Resumption, Suspended
 from videoflow.engines._unresumable import note_resumable
 from videoflow.graph.report import GapReport, RunReport, Verdict
-from videoflow.planner.plan import Plan
+from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import (
     RESUMABLE_NOTE,
     Before,
@@ -79,12 +79,22 @@ class Past:
                 wanted = kind == "summary" and rest.partition("/")[0] in names
                 if wanted or (kind == "kept" and msgspec.msgpack.decode(note, type=KeptDelivery).envelope):
                     self._runtime.put_note(name, note, deadline=deadline)
+        epochs = self._epochs(deadline)
         for task in self._plan.tasks:
             for slot in range(task.replicas):
                 inputs, _ = self._read_by(task.name, slot)
                 settled = [self._settled_by(name) for name in inputs]
-                note = msgspec.msgpack.encode(Before(settled, (task.name, slot) in over))
+                said = self._announced_by(task) if task.mode is InputMode.SOURCE else []
+                note = msgspec.msgpack.encode(Before(settled, (task.name, slot) in over, epochs, said))
                 self._runtime.put_note(f"earlier/{task.name}/{slot}", note, deadline=deadline)
+
+    def _epochs(self, deadline: float) -> dict[str, int]:
+        """Returns, of the sources that cannot go back, the epoch in which the run before left them."""
+        sources = [task for task in self._plan.tasks if task.mode is InputMode.SOURCE]
+        found = {
+            task.nodes[0]: self._runtime.load(task.name, 0, deadline=deadline).source for task in sources
+        }
+        return {name: position.epoch for name, position in found.items() if position and position.epoch}
 
     def give_back(self) -> None:
         """Leaves the run before as it was, for a run that did not start."""
@@ -100,6 +110,11 @@ class Past:
             for plans in (program.subscriptions, program.controls)
         )
         return inputs, markers
+
+    def _announced_by(self, task: TaskPlan) -> list[list[OriginRecord]]:
+        refs = [ref for output in task.outputs for ref in output.channels]
+        names = [channel_id(ref, self._plan.spec.flow_id, self._run_id) for ref in refs]
+        return [] if self.before is None else [self.before.announced[self._channels.index(n)] for n in names]
 
     def _settled_by(self, name: SubscriptionId) -> list[OriginRecord]:
         return [] if self.before is None else self.before.settled[self._subscriptions.index(name)]
@@ -210,6 +225,7 @@ class Past:
         replicas = [(task.name, slot) for task in self._plan.tasks for slot in range(task.replicas)]
         over = [one for one in replicas if f"suspended/{one[0]}/{one[1]}" not in notes]
         again = {name.reader.partition("/")[0] for name in self._kept(deadline)}
+        again |= {node.task for node in report.nodes if node.restarts}
         return Suspended(
             run_id=self._run_id,
             first_run_id=self.before.first_run_id if self.before else self._run_id,

@@ -40,7 +40,7 @@ class Suspended(msgspec.Struct, frozen=True, kw_only=True):
         inner: Task → number of an edge inside it → what became of its items.
         figures: Task → node → figures.
         over: (task, slot) of the replicas that had ended by themselves.
-        again: Tasks whose held inputs are given to them again.
+        again: Tasks whose figures are not exact: what they hold is given to them again, or a worker died.
         seconds: How long it took.
     """
 

@@ -7,13 +7,18 @@ refuses to run anything itself.
 from videoflow.engines._account import account_of_edges
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._local_replica import DEATHS_IN_A_ROW
+from videoflow.engines._past import Past
 from videoflow.engines._provision import channel_specs, subscription_specs
 from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines._suspended import Resumption, Suspended
 
 __all__ = [
     "DEATHS_IN_A_ROW",
     "InnerLedger",
+    "Past",
+    "Resumption",
     "RunFacts",
+    "Suspended",
     "account_of_edges",
     "channel_specs",
     "make_report",

@@ -3,7 +3,7 @@
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._endings import ended_badly
 from videoflow.worker._figures import NodeFigures, TaskFigures
-from videoflow.worker._job import Backends, Job
+from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._kept import Kept
 from videoflow.worker._limits import item_limits
 from videoflow.worker._names import channel_id, subscription_id
@@ -20,6 +20,7 @@ __all__ = [
     "Kept",
     "KeptDelivery",
     "NodeFigures",
+    "Quit",
     "Reporter",
     "RunControl",
     "Shell",

@@ -125,9 +125,20 @@ class Shell:
         if not (abandoned or over):
             abandoned = not self._opened()
         asides = self._runtime.asides(job.task, deadline=deadline) if job.restarted else ()
-        channels, epoch = self._writing.channels, self._writing.epoch
         return make_core(
-            Start(job.program, channels, job.slot, epoch, committed, acquired, abandoned, asides, over)
+            Start(
+                job.program,
+                self._writing.channels,
+                job.slot,
+                self._writing.epoch,
+                committed,
+                acquired,
+                abandoned,
+                asides,
+                over,
+                self._reading.suspending.epochs(),
+                self._reading.suspending.before.announced,
+            )
         )
 
     def _opened(self) -> bool:

@@ -56,10 +56,14 @@ class Before(msgspec.Struct, frozen=True):
     Attributes:
         settled: Per subscription of the task: what was settled in the earlier runs.
         over: It had ended; there is nothing left to do.
+        epochs: Source → the epoch that it was in; what was said of those before is settled, their ends too.
+        announced: Of a source: what it said, by number of its channel.
     """
 
     settled: list[list[OriginRecord]]
     over: bool = False
+    epochs: dict[str, int] = {}
+    announced: list[list[OriginRecord]] = []
 
 
 def is_kept(token: DeliveryToken) -> bool:
@@ -107,6 +111,9 @@ class Suspending:
         """Looks what an earlier run left for this replica."""
         prefix, deadline = f"earlier/{self._replica}", self._backends.deadline()
         said = self._runtime.notes(prefix, deadline=deadline).get(prefix)
+        if self._job.restarted and self._is_noted(f"suspended/{self._replica}"):
+            self.before = Before([], over=True)  # whoever died had left nothing but to say its end
+            return
         if said is None:
             return
         self.before = msgspec.msgpack.decode(said, type=Before)
@@ -122,6 +129,14 @@ class Suspending:
         subscription = self._subscriptions[kept.subscription]
         token = DeliveryToken(subscription, name, (_KEPT_SLOT, kept.turn), count, 0)
         return Delivery(token, envelope, self._backends.clock.monotonic())
+
+    def epochs(self) -> dict[str, int]:
+        """Returns in which epoch of each source to begin: that of the first item that was kept."""
+        held = [delivery.envelope.origin for _, _, delivery in self._found]
+        return {
+            name: min([epoch, *(origin.epoch for origin in held if origin.node == name)])
+            for name, epoch in self.before.epochs.items()
+        }
 
     def acquired(self, found: Sequence[Acquired | None]) -> tuple[Acquired | None, ...]:
         """Returns what is owned, with what was settled in the earlier runs."""
@@ -175,8 +190,7 @@ class Suspending:
         Raises:
             WorkerFatal: The bytes of something cannot be had any more.
         """
-        deadline = self._backends.deadline()
-        if RESUMABLE_NOTE not in self._runtime.notes(RESUMABLE_NOTE, deadline=deadline):
+        if not self._is_noted(RESUMABLE_NOTE):
             return False
         if not keep:
             return True
@@ -188,6 +202,9 @@ class Suspending:
         self._let_go(superseded)
         self._runtime.put_note(f"suspended/{self._replica}", b"", deadline=self._backends.deadline())
         return True
+
+    def _is_noted(self, name: str) -> bool:
+        return name in self._runtime.notes(name, deadline=self._backends.deadline())
 
     def _let_go(self, superseded: list[tuple[DeliveryToken, Settlement]]) -> None:
         """Takes what is kept out of the channels, whose writers wait for it; the ledger stays."""

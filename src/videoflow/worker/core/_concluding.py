@@ -4,10 +4,10 @@ Used by the cores of sources and of readers. The order of a step is rule 5: a st
 settles; a stateful one commits state, positions and encoded outputs before it publishes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from videoflow.backends.coverage import Origin
+from videoflow.backends.coverage import Origin, OriginRecord
 from videoflow.backends.messaging import (
     Acquired,
     ChannelId,
@@ -56,6 +56,8 @@ class Start:
         abandoned: The task is given up: what waits for it is only settled.
         asides: Inputs that earlier incarnations put aside.
         over: The task had ended in the run that this one goes on with.
+        epochs: Source → its epoch at which to begin, where this is not the first.
+        said: Of a source: what was announced in earlier runs, by channel number; empty where none were.
     """
 
     program: TaskProgram
@@ -67,6 +69,8 @@ class Start:
     abandoned: bool = False
     asides: tuple[Aside, ...] = ()
     over: bool = False
+    epochs: Mapping[str, int] = field(default_factory=dict)
+    said: Sequence[Sequence[OriginRecord]] = ()
 
 
 class Concluding:

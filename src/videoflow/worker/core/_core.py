@@ -87,6 +87,7 @@ class ReaderCore(Checkpointing):
         return kind
 
     def _restore(self) -> None:
+        self._order.restore_epochs(self.start.epochs)
         for acquired in self.start.acquired:
             if acquired is not None:
                 self._order.restore_settled(acquired.settled)

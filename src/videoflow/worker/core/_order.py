@@ -154,6 +154,10 @@ class OrderedInputs:
             expected = (ordinal, *head) + (0,) * (self._depth - len(head))
             line.expected = max(line.expected, expected)
 
+    def restore_epochs(self, epochs: Mapping[str, int]) -> None:
+        """Starts with these epochs: those before them were gone through in an earlier run."""
+        self._epochs |= epochs
+
     def restore_cursor(self, records: Iterable[CursorRecord]) -> None:
         """Starts behind what a commit covered."""
         for record in records:

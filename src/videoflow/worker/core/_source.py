@@ -7,7 +7,7 @@ opens a new epoch and ends the old one with what the channels hold (rules 1 and 
 
 from collections.abc import Iterator, Sequence
 
-from videoflow.backends.coverage import Cause, IntervalSet, Origin
+from videoflow.backends.coverage import Cause, Coverage, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
@@ -44,6 +44,9 @@ class SourceCore(Marked):
         self._node = start.program.entry.spec
         found = start.committed.source
         self._position = found or SourcePosition(0, -1, None)
+        self._said = [Coverage() for _ in start.said]
+        for coverage, records in zip(self._said, start.said, strict=True):
+            coverage.merge(records)
         self._uncommitted_items = 0
         self._uncommitted_seconds = 0.0
 
@@ -112,11 +115,19 @@ class SourceCore(Marked):
         outcome = yield from self.walk.produced(element, item.outputs)
         self._position = SourcePosition(at.epoch, origin.ordinal, item.offset)
         pending = self.pending
-        pending.publications += outcome.publications
+        pending.publications += [(name, self._not_said(group)) for name, group in outcome.publications]
         pending.inner += outcome.inner
         pending.seconds += outcome.seconds + item.seconds
         pending.inputs += 1
         yield from self._conclude(commit=False)  # the next item may be long in coming
+
+    def _not_said(self, publications: Sequence[Publication]) -> list[Publication]:
+        """Leaves out what an earlier run has said, by a source that died before it had committed so far."""
+        return [
+            each
+            for each in publications
+            if not (self._said and self._said[each.channel].covers(each.envelope.origin, each.envelope.path))
+        ]
 
     def _failed(self, failure: Failure, failures: int) -> Steps:
         yield from self._conclude(commit=True)
