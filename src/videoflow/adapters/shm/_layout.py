@@ -5,7 +5,7 @@ has one writer: a ring and what hangs on it its producer replica, cells and the 
 their reader replica, the `folded` words the supervisor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -208,14 +208,33 @@ def plan_layout(
         UnknownName: A task reads or writes what is not listed, or a channel or subscription has no task.
     """
     space = _Space()
-    journal_count = sum(t.replicas * (1 + sum(c.layout.partitions for c in t.writes)) for t in tasks)
-    folded = iter(range(space.words(max(1, journal_count)), journal_count))
+    journals = _Journals(
+        space, sum(t.replicas * (1 + sum(c.layout.partitions for c in t.writes)) for t in tasks)
+    )
+    task_places, slabs = _task_places(tasks, space, journals)
+    channel_places = list(_channel_places(channels, subscriptions, tasks, space, journals))
+    subscription_places = tuple(_subscription_places(subscriptions, tasks, channel_places, space))
+    return Layout(tuple(channel_places), subscription_places, task_places, slabs, space.bytes)
 
-    def journal(size: int) -> JournalPlace:
-        return JournalPlace(space.region(size), size, next(folded))
 
-    replica_places: list[tuple[ReplicaPlace, ...]] = []
+class _Journals:
+    """Places ledger entries; the words of the supervisor lie side by side, before everything else."""
+
+    def __init__(self, space: _Space, count: int) -> None:
+        self._space = space
+        self._folded = iter(range(space.words(max(1, count)), count))
+
+    def place(self, size: int) -> JournalPlace:
+        """Places the next one."""
+        return JournalPlace(self._space.region(size), size, next(self._folded))
+
+
+def _task_places(
+    tasks: Sequence[TaskShape], space: _Space, journals: _Journals
+) -> tuple[tuple[TaskPlace, ...], tuple[SlabPlace, ...]]:
+    """Places tasks, and gives a slab to each replica that is to have one."""
     slabs: list[SlabPlace] = []
+    found = []
     for task in tasks:
         places = []
         for _ in range(task.replicas):
@@ -223,41 +242,49 @@ def plan_layout(
             if task.slab_bytes:
                 slab = len(slabs)
                 slabs.append(SlabPlace(task.slab_bytes, task.largest_bytes))
-            places.append(ReplicaPlace(space.words(1), journal(_SETTLED_BYTES), slab))
-        replica_places.append(tuple(places))
+            places.append(ReplicaPlace(space.words(1), journals.place(_SETTLED_BYTES), slab))
+        found.append(TaskPlace(task, tuple(places)))
+    return tuple(found), tuple(slabs)
+
+
+def _channel_places(
+    channels: Sequence[ChannelSpec],
+    subscriptions: Sequence[SubscriptionSpec],
+    tasks: Sequence[TaskShape],
+    space: _Space,
+    journals: _Journals,
+) -> Iterator[ChannelPlace]:
+    """Places each partition of each channel."""
     writers = {channel: number for number, task in enumerate(tasks) for channel in task.writes}
-    readers = {sub: number for number, task in enumerate(tasks) for sub in task.reads}
-    channel_places: list[ChannelPlace] = []
-    numbers: dict[tuple[ChannelId, int], int] = {}
     for spec in channels:
         _check(spec, writers, tasks)
         for partition in range(spec.channel.layout.partitions):
-            numbers[spec.channel, partition] = len(channel_places)
-            rings = tuple(_ring(space, spec, journal(_ANNOUNCED_BYTES)) for _ in range(spec.slots))
+            rings = tuple(_ring(space, spec, journals.place(_ANNOUNCED_BYTES)) for _ in range(spec.slots))
             mine = tuple(
                 n for n, s in enumerate(subscriptions) if _part(s.subscription) == (spec.channel, partition)
             )
-            place = ChannelPlace(spec, writers[spec.channel], rings, mine, partition)
-            channel_places.append(place)
-    subscription_places = []
+            yield ChannelPlace(spec, writers[spec.channel], rings, mine, partition)
+
+
+def _subscription_places(
+    subscriptions: Sequence[SubscriptionSpec],
+    tasks: Sequence[TaskShape],
+    channels: Sequence[ChannelPlace],
+    space: _Space,
+) -> Iterator[SubscriptionPlace]:
+    """Places subscriptions of channels that are placed."""
+    readers = {sub: number for number, task in enumerate(tasks) for sub in task.reads}
+    numbers = {(place.spec.channel, place.partition): number for number, place in enumerate(channels)}
     for sub in subscriptions:
         if sub.subscription not in readers or _part(sub.subscription) not in numbers:
             raise UnknownName(f"no task reads {sub.subscription}, or its channel is not provisioned")
         number, reader = numbers[_part(sub.subscription)], readers[sub.subscription]
-        channel = number, channel_places[number]
         first, count = 0, tasks[reader].replicas
         if sub.subscription.slot is not None:
             first, count = sub.subscription.slot, 1
         elif sub.subscription.channel.layout.partitions > 1:
             first, count = sub.subscription.partition or 0, 1
-        subscription_places.append(_subscription(space, sub, channel, reader, (first, count)))
-    return Layout(
-        tuple(channel_places),
-        tuple(subscription_places),
-        tuple(TaskPlace(task, places) for task, places in zip(tasks, replica_places, strict=True)),
-        tuple(slabs),
-        space.bytes,
-    )
+        yield _subscription(space, sub, (number, channels[number]), reader, (first, count))
 
 
 def _part(subscription: SubscriptionId) -> tuple[ChannelId, int]:
