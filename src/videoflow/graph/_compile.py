@@ -3,7 +3,7 @@
 Used by `Flow`. It refuses a graph with anything wrong in it, and says all of it at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -83,23 +83,13 @@ def compile_flow(
         FlowInvalid: The graph has problems; it carries all of them.
         NotYet: All that is wrong is that some of it is not built yet.
     """
-    problems: list[Problem] = []
-    if not NAME.fullmatch(flow_id):
-        remedy = "use a lower-case letter, then up to 40 of a-z, 0-9, _ and -"
-        problems.append(Problem(flow_id, f"{flow_id!r} is no name of a flow", remedy))
-    if not ends:
-        problems.append(Problem(flow_id, "the flow has no sinks", "write vf.Flow([Sink(...)(node)])"))
+    problems = list(_flow_problems(flow_id, ends))
     nodes, cycles = _in_order(ends)
     names = names_of(nodes, problems)
     problems += _cycle_problems(cycles, names)
     if not watching:
         problems += _end_problems(ends, names)
-    unique: dict[str, Node] = {}
-    keys: dict[int, str] = {}
-    for node in nodes:  # a name given twice is a problem already; the checks still need one for each node
-        name = names[id(node)]
-        keys[id(node)] = name if name not in unique else f"{name} (again, {len(unique)})"
-        unique[keys[id(node)]] = node
+    unique, keys = _told_apart(nodes, names)
     specs = []
     for name, node in unique.items():
         with within_folder(folder):
@@ -118,6 +108,28 @@ def compile_flow(
     spec = msgspec.structs.replace(spec, requirements=_requirements_spec(requirements, spec, problems))
     _raise_all(problems)
     return Compiled(spec, unique)
+
+
+def _flow_problems(flow_id: str, ends: Sequence[Node]) -> Iterator[Problem]:
+    if not NAME.fullmatch(flow_id):
+        remedy = "use a lower-case letter, then up to 40 of a-z, 0-9, _ and -"
+        yield Problem(flow_id, f"{flow_id!r} is no name of a flow", remedy)
+    if not ends:
+        yield Problem(flow_id, "the flow has no sinks", "write vf.Flow([Sink(...)(node)])")
+
+
+def _told_apart(nodes: Sequence[Node], names: Mapping[int, str]) -> tuple[dict[str, Node], dict[int, str]]:
+    """Returns name → node, and the other way round.
+
+    A name given twice is a problem already; the checks still need one for each node.
+    """
+    unique: dict[str, Node] = {}
+    keys: dict[int, str] = {}
+    for node in nodes:
+        name = names[id(node)]
+        keys[id(node)] = name if name not in unique else f"{name} (again, {len(unique)})"
+        unique[keys[id(node)]] = node
+    return unique, keys
 
 
 def _requirements_spec(stated: Requirements, spec: FlowSpec, problems: list[Problem]) -> RequirementsSpec:
