@@ -237,7 +237,7 @@ def _work(boot: Boot, descriptors: Sequence[int], link: Link) -> None:
         reporter.say(Ended(None if kind is None else kind.value))
     except LinkClosed:
         os._exit(_LOST)
-    except BaseException as error:
+    except BaseException as error:  # the process ends here, and its supervisor must hear of it
         reporter.beat(last=True)
         again = again and not isinstance(error, OutputUnwritable)  # no restart makes room
         reporter.say(Broken(ended_badly(boot.task, error), again))
