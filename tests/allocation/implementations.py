@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.allocation import kubernetes_defects, local_defects, memory_defects
+from tests.allocation import dra_defects, kubernetes_defects, local_defects, memory_defects
 from tests.allocation.local_subject import LocalSubject
 from tests.allocation.memory_subject import MemorySubject
 from tests.allocation.planted import Defect
+from tests.dra.subject import DraSubject, DynamicDraSubject
 from tests.kubernetes.subject import KubernetesSubject
 from videoflow.testing.examiners.allocation import NEEDS, AllocationExaminer, AllocationSubject
 
@@ -28,6 +29,8 @@ IMPLEMENTATIONS = (
     Implementation("memory", MemorySubject, memory_defects.DEFECTS),
     Implementation("local", LocalSubject, local_defects.DEFECTS),
     Implementation("kubernetes", KubernetesSubject, kubernetes_defects.DEFECTS),
+    Implementation("DRA", DraSubject, dra_defects.STATIC),
+    Implementation("DRA with DynamicMIG", DynamicDraSubject, dra_defects.DYNAMIC),
 )
 
 PROPERTIES = {

@@ -30,6 +30,7 @@ class DraWorld:
         self.decide: Callable[[Call], Fate] | None = None
         self.audit: list[str] = []
         self.devices = {(node, one["name"]): one for node, found in hosts.items() for one in found}
+        self._given: tuple[int, list[tuple[str, str, str]]] = (-1, [])
         self._judged: dict[tuple[str, str, str], bool] = {}
         self.scheduler = Scheduler(self.cluster, self._matches)
         self.kubelet = Kubelet(self.cluster)
@@ -83,6 +84,12 @@ class DraWorld:
 
     def given(self) -> list[tuple[str, str, str]]:
         """Node, device and claim (ours, or namespace and name of a foreign one) of all that is given out."""
+        version = self.cluster.store.version
+        if self._given[0] != version:
+            self._given = version, self._now_given()
+        return self._given[1]
+
+    def _now_given(self) -> list[tuple[str, str, str]]:
         return [
             (result["pool"], result["device"], _owner(claim))
             for claim in self.cluster.every("resourceclaims")

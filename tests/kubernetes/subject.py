@@ -49,6 +49,7 @@ class KubernetesSubject(AllocationSubject):
         self.processes: dict[str, NamedBackend] = {}
         self.failing: dict[Read, Ending] = {}
         self.births = 0
+        self.seen: tuple[tuple[int, int], list[tuple[str, str, str, bool]]] = ((0, -1), [])
 
     def close(self) -> None:
         self.world.decide = None
@@ -210,6 +211,12 @@ class KubernetesSubject(AllocationSubject):
         return [one for one in found if (one["metadata"].get("labels") or {}).get(KIND) == kind]
 
     def _holds(self) -> list[tuple[str, str, str, bool]]:
+        version = (id(self.world), self.world.cluster.store.version)
+        if self.seen[0] != version:
+            self.seen = version, self._now_held()
+        return self.seen[1]
+
+    def _now_held(self) -> list[tuple[str, str, str, bool]]:
         return [
             (str(data["host"]), key, hold["claim"], hold["shared"])
             for found in self._maps("host")

@@ -24,7 +24,8 @@ FACES = {
         ConfigMapJournal JournalRecord MOST_TRIES RECORD Reads Unanswered config_map version_of
     """,
     allocation_dra: """
-        BARRIERS CLAIM DISTINCT DraAllocation DraPlan DraSettings DraSnapshot DriverGate GRANT_VARIABLE GROUP Gate GateMatrix Gates KIND PCIE_ROOT
+        BARRIERS CLAIM DISTINCT DraAllocation DraPlan DraSettings DraSnapshot
+        DriverGate GRANT_VARIABLE GROUP Gate GateMatrix Gates KIND PCIE_ROOT
         POD_CLAIM Rendering SAME gate_matrix render
     """,
     expressions: """ExpressionInvalid Expressions read_quantity""",

@@ -1,18 +1,15 @@
-"""Copies of plain values, several times as fast as `copy.deepcopy`, which looks for cycles."""
+"""Copies of plain values, many times as fast as `copy.deepcopy`: written and read again by a fast codec."""
 
 from typing import TypeVar, cast
 
+import msgspec
+
 T = TypeVar("T")
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
 
 
 def copied(value: T) -> T:
     """Returns a copy that shares nothing that could change; only for what JSON can hold."""
-    return cast("T", _copied(value))
-
-
-def _copied(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_copied(inner) for inner in value]
-    return value
+    return cast("T", _decode(_encode(value)))
