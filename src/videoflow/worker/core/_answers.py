@@ -4,15 +4,15 @@ Used by the cores and by whoever performs their actions. It refuses nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from videoflow.backends.messaging import Delivery
 from videoflow.backends.runtime import FirstFailure
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(msgspec.Struct):
     """How far one subscription has come, as far as it could be read; all False where it could not."""
 
     drained: bool = False
@@ -21,8 +21,7 @@ class Progress:
     sealed: bool = False
 
 
-@dataclass(slots=True)
-class Pulled:
+class Pulled(msgspec.Struct):
     """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run.
 
     `markers` are deliveries per subscription to markers; they come with inputs or without.
@@ -34,16 +33,14 @@ class Pulled:
     markers: Sequence[Sequence[Delivery]] = ()
 
 
-@dataclass(slots=True)
-class Returned:
+class Returned(msgspec.Struct):
     """What a node emitted: (port, value, key or None), and the seconds that the call took."""
 
     outputs: Sequence[tuple[str, Any, str | None]]
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class ItemReady:
+class ItemReady(msgspec.Struct):
     """What a source produced; `outputs` as of a node, ports without an output are skipped."""
 
     offset: int
@@ -53,8 +50,7 @@ class ItemReady:
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class SourceEnded:
+class SourceEnded(msgspec.Struct):
     """The source has no more items, or was stopped at an item boundary."""
 
     stopped: bool = False

@@ -1,7 +1,8 @@
 """What an exception of user code means, and how it is described; used by actions and answers of a core."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from videoflow.errors import NodeFailed
 
@@ -14,8 +15,7 @@ class Disposition(StrEnum):
     FATAL = "fatal"
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(msgspec.Struct):
     """An exception of user code, described for records.
 
     Attributes:

@@ -1,7 +1,5 @@
 """What an ordered reader or a join holds and gives out: deliveries, and groups of them by trace."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from videoflow.backends.coverage import Hop, Origin
@@ -19,8 +17,7 @@ class CursorRecord(msgspec.Struct, array_like=True):
     expected: list[int]
 
 
-@dataclass(slots=True)
-class Held:
+class Held(msgspec.Struct):
     """A delivery that is not settled; `remaining` of its traces are in no finished group yet.
 
     `again`: it says what another message said that is still held.
@@ -33,8 +30,7 @@ class Held:
     again: bool = False
 
 
-@dataclass(slots=True)
-class Said:
+class Said(msgspec.Struct):
     """What one parent says of a trace: with one delivery, or with all those of its fan-out.
 
     Attributes:
@@ -53,8 +49,7 @@ class Said:
 Member = Held | list[Held] | None
 
 
-@dataclass(slots=True)
-class Group:
+class Group(msgspec.Struct):
     """What the inputs say of one trace (or of an interval of ordinals that all parents skip).
 
     Attributes:

@@ -5,7 +5,8 @@ Used by the cores. It refuses nothing, and keeps the order of inputs.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from videoflow.backends.messaging import DeliveryToken, Settlement
 from videoflow.worker.core.actions import InnerFate, Publication
@@ -13,8 +14,7 @@ from videoflow.worker.core.actions import InnerFate, Publication
 Settlements = list[tuple[DeliveryToken, Settlement]]
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(msgspec.Struct):
     """Results in the order of their inputs.
 
     Attributes:
@@ -27,13 +27,13 @@ class Pending:
         recalled: Encoded envelopes that an earlier owner of an input recorded, to be said in its place.
     """
 
-    publications: list[tuple[str, Sequence[Publication]]] = field(default_factory=list)
-    settlements: Settlements = field(default_factory=list)
-    inner: list[InnerFate] = field(default_factory=list)
+    publications: list[tuple[str, Sequence[Publication]]] = []
+    settlements: Settlements = []
+    inner: list[InnerFate] = []
     inputs: int = 0
     seconds: float = 0.0
-    once: list[tuple[str, list[Publication]]] = field(default_factory=list)
-    recalled: list[bytes] = field(default_factory=list)
+    once: list[tuple[str, list[Publication]]] = []
+    recalled: list[bytes] = []
 
     def __bool__(self) -> bool:
         return bool(self.inputs or self.settlements)
@@ -43,8 +43,7 @@ class Pending:
         return [publication for _, group in self.publications for publication in group]
 
 
-@dataclass(slots=True)
-class HeldInput:
+class HeldInput(msgspec.Struct):
     """An input that a sink took and has not made durable.
 
     Attributes:
@@ -65,11 +64,10 @@ class HeldInput:
     markers: bool = False
 
 
-@dataclass(slots=True)
-class Holding:
+class Holding(msgspec.Struct):
     """The inputs that a checkpointing sink keeps unsettled, oldest first."""
 
-    inputs: deque[HeldInput] = field(default_factory=deque)
+    inputs: deque[HeldInput] = msgspec.field(default_factory=deque)
     credit: int = 0
 
     @property

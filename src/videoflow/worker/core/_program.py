@@ -4,14 +4,14 @@ Made from the plan by the core, and by whoever tests it. It refuses nothing: the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from videoflow.graph.spec import NodeKind, NodeSpec, PortRef
 from videoflow.planner.plan import ChannelRef, InputMode, Plan, SubscriptionPlan, TaskPlan
 
 
-@dataclass(frozen=True)
-class InnerInput:
+class InnerInput(msgspec.Struct, frozen=True):
     """One input of a node that is fed inside the task.
 
     Attributes:
@@ -27,8 +27,7 @@ class InnerInput:
     deeper: bool = False
 
 
-@dataclass(frozen=True)
-class NodeProgram:
+class NodeProgram(msgspec.Struct, frozen=True):
     """One node of a task.
 
     Attributes:
@@ -44,8 +43,7 @@ class NodeProgram:
     ports: dict[str, tuple[bool, tuple[int, ...]]]
 
 
-@dataclass(frozen=True)
-class TaskProgram:
+class TaskProgram(msgspec.Struct, frozen=True):
     """One task.
 
     Attributes:

@@ -6,7 +6,6 @@ input and each port exactly one statement comes out: data, or a skip with its ca
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -44,8 +43,7 @@ class RunAborted(Exception):
     """A node failed for good in a way that ends the run."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """What one input of a task came to.
 
     Attributes:
@@ -56,8 +54,8 @@ class Outcome:
         consumed: Inputs that the checkpointing sink took.
     """
 
-    publications: list[tuple[str, list[Publication]]] = field(default_factory=list)
-    inner: list[InnerFate] = field(default_factory=list)
+    publications: list[tuple[str, list[Publication]]] = []
+    inner: list[InnerFate] = []
     record_ref: str | None = None
     seconds: float = 0.0
     consumed: int = 0
@@ -196,7 +194,7 @@ class Walk:
         if not given.deeper:
             return elements[0]
         if len(elements[0].path) <= depth:
-            return none_of(replace(elements[0]))
+            return none_of(msgspec.structs.replace(elements[0]))
         return many_of(elements, depth, missing_is_none=self._missing_is_none[node.spec.name])
 
     def _one(self, node: NodeProgram, element: Element, outcome: Outcome, suspect: bool) -> Steps:

@@ -9,8 +9,9 @@ an answer here does not type-check.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
@@ -26,8 +27,7 @@ from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
 
 
-@dataclass(slots=True)
-class Element:
+class Element(msgspec.Struct):
     """One input of one node: a trace, and the values to call the node with, or the cause of a skip.
 
     Attributes:
@@ -55,19 +55,18 @@ class Element:
     values: tuple[Any, ...] = ()
     cause: Cause | None = None
     last: int = -1
-    missing: Mapping[str, Cause] = field(default_factory=dict)
+    missing: Mapping[str, Cause] = {}
     key: str = ""
     source: str = ""
     event_time: float | None = None
     low: float | None = None
     after: tuple[tuple[str, int, int], ...] = ()
     via: tuple[tuple[str, str], ...] = ()
-    parts: Mapping[str, tuple[tuple[tuple[Hop, ...], Cause | None], ...]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[tuple[tuple[Hop, ...], Cause | None], ...]] = {}
     marker: str = ""
 
 
-@dataclass(slots=True)
-class Publication:
+class Publication(msgspec.Struct):
     """An envelope to publish; the shell puts the encoded value into it."""
 
     channel: int
@@ -75,8 +74,7 @@ class Publication:
     value: Any = None
 
 
-@dataclass(slots=True)
-class InnerFate:
+class InnerFate(msgspec.Struct):
     """What became of one trace on an edge inside the task."""
 
     edge: int
@@ -89,8 +87,7 @@ class InnerFate:
 # Actions --------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Pull:
+class Pull(msgspec.Struct):
     """Receive inputs and markers, what there is; wait when there is nothing. Answer: `Pulled`.
 
     A waiting pull that receives nothing returns when progress or the desired state is not what the last such
@@ -107,8 +104,7 @@ class Pull:
     wait: bool
 
 
-@dataclass(slots=True)
-class PullMarkers:
+class PullMarkers(msgspec.Struct):
     """Receive the markers that have come. Answer: deliveries per subscription to markers.
 
     Attributes:
@@ -120,15 +116,13 @@ class PullMarkers:
     rest: bool = False
 
 
-@dataclass(slots=True)
-class Load:
+class Load(msgspec.Struct):
     """Decode the members of a group. Answer: a tuple of values (None for None), or `Failure`."""
 
     members: tuple[Delivery | None, ...]
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """Call a node once. Answer: `Returned` or `Failure`."""
 
     node: str
@@ -136,8 +130,7 @@ class Call:
     attempt: int
 
 
-@dataclass(slots=True)
-class Control:
+class Control(msgspec.Struct):
     """Give a node a marker once. Answer: `Returned` with no outputs, or `Failure`."""
 
     node: str
@@ -145,15 +138,13 @@ class Control:
     attempt: int
 
 
-@dataclass(slots=True)
-class Flush:
+class Flush(msgspec.Struct):
     """Call a node's `flush`. Answer: `Returned` or `Failure`."""
 
     node: str
 
 
-@dataclass(slots=True)
-class Checkpoint:
+class Checkpoint(msgspec.Struct):
     """Call a node's `checkpoint`. Answer: the number of oldest unsettled inputs now durable, or `Failure`.
 
     Attributes:
@@ -169,8 +160,7 @@ class Checkpoint:
     hold: bool = False
 
 
-@dataclass(slots=True)
-class HoldState:
+class HoldState(msgspec.Struct):
     """Hold what calls have changed in the state since the last time, until a commit covers it. Answer: None.
 
     A sink makes inputs durable later than they were worked on; what the nodes of its task keep of an input
@@ -178,8 +168,7 @@ class HoldState:
     """
 
 
-@dataclass(slots=True)
-class NextItem:
+class NextItem(msgspec.Struct):
     """Ask the source for its next item. Answer: `ItemReady`, `SourceEnded` or `Failure`.
 
     Attributes:
@@ -189,38 +178,33 @@ class NextItem:
     position: SourcePosition
 
 
-@dataclass(slots=True)
-class Pause:
+class Pause(msgspec.Struct):
     """Wait before a retry. Answer: None."""
 
     seconds: float
 
 
-@dataclass(slots=True)
-class Publish:
+class Publish(msgspec.Struct):
     """Publish, in order, and wait for outcomes. Answer: one `PublicationOutcome` each."""
 
     publications: Sequence[Publication]
     barrier: str = "publish.sent"
 
 
-@dataclass(slots=True)
-class Announced:
+class Announced(msgspec.Struct):
     """What was announced of an earlier epoch of the source? Answer: closed intervals per channel."""
 
     node: str
     epoch: int
 
 
-@dataclass(slots=True)
-class Republish:
+class Republish(msgspec.Struct):
     """Publish the outbox found at the start. Answer: one `PublicationOutcome` each."""
 
     pending: Sequence[bytes]
 
 
-@dataclass(slots=True)
-class Commit:
+class Commit(msgspec.Struct):
     """Commit the state changed since the last commit, with this. Answer: `CommitOutcome`.
 
     Attributes:
@@ -240,8 +224,7 @@ class Commit:
     held: int = 0
 
 
-@dataclass(slots=True)
-class KeepOnce:
+class KeepOnce(msgspec.Struct):
     """Record what a replica that shares its input says, once per input. Answer: per input, what stands.
 
     That is None where it is what was given, else the encoded envelopes that another said before it died.
@@ -255,31 +238,27 @@ class KeepOnce:
     forget: Sequence[str] = ()
 
 
-@dataclass(slots=True)
-class ForgetOnce:
+class ForgetOnce(msgspec.Struct):
     """Forget whatever `KeepOnce` recorded for this task, whoever did: every input is settled. Answer: None.
 
     Who died between the settlement of an input and its next record has left some.
     """
 
 
-@dataclass(slots=True)
-class Recall:
+class Recall(msgspec.Struct):
     """What was recorded with `KeepOnce` for an input? Answer: encoded envelopes, or None."""
 
     input_id: str
 
 
-@dataclass(slots=True)
-class Settle:
+class Settle(msgspec.Struct):
     """Report inner fates, then settle. Answer: one `SettlementOutcome` per token."""
 
     settlements: Sequence[tuple[DeliveryToken, Settlement]]
     inner: Sequence[InnerFate]
 
 
-@dataclass(slots=True)
-class PutAside:
+class PutAside(msgspec.Struct):
     """Record a dead letter durably. Answer: its reference.
 
     Attributes:
@@ -300,8 +279,7 @@ class PutAside:
 PUT_ASIDE = 1 << 30
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(msgspec.Struct):
     """How many incarnations have a started record for this input of this node? Answer: int.
 
     `PUT_ASIDE`, where it was put aside already by one that died before it could settle it.
@@ -311,23 +289,20 @@ class Attempts:
     input_id: str
 
 
-@dataclass(slots=True)
-class RecordStarted:
+class RecordStarted(msgspec.Struct):
     """Record that this incarnation starts user code for a suspect. Answer: None."""
 
     node: str
     input_id: str
 
 
-@dataclass(slots=True)
-class FailRun:
+class FailRun(msgspec.Struct):
     """Record the first failure of the run and raise its desired state to abort. Answer: None."""
 
     failure: FirstFailure
 
 
-@dataclass(slots=True)
-class Suspend:
+class Suspend(msgspec.Struct):
     """Is this run stopped to be resumed? Answer: bool.
 
     Asked when the input is drained or the source was stopped: after a yes nothing is flushed.
@@ -339,8 +314,7 @@ class Suspend:
     keep: bool = True
 
 
-@dataclass(slots=True)
-class Terminate:
+class Terminate(msgspec.Struct):
     """Stamp the end of this replica on every output channel. Answer: None."""
 
     kind: Kind
