@@ -226,3 +226,14 @@ def test_calls_of_a_worker_that_died_before_a_run_was_suspended_are_not_counted_
     step = library.Step(1, name="step", ordered=False)(source(4))
     died = PlannedFault("step-0", "process.after", "raise", 2)
     assert resumed(died, steps=range(10, 40, 5), sinks=(library.Rows(name="rows")(step),)) == []
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_was_committed_is_published_also_by_whoever_is_given_up(large: bool) -> None:
+    totals = library.Sum(1, name="totals", large=large, trouble={"fatal": [2]})(source(4))
+    schedules = [
+        Schedule(seed, (PlannedFault("totals-0", point, "crash", 1 + seed % 4),), calm=seed % 2 == 0)
+        for seed in SEEDS
+        for point in ("commit.after", "publish.sent", "settle.sent")
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(totals),)) == []

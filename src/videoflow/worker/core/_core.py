@@ -70,9 +70,9 @@ class ReaderCore(Checkpointing):
     def run(self) -> Steps:
         """Yields actions until the task has ended; returns the kind of its terminator."""
         try:
-            self.require_not_abandoned()
             self._restore()
             yield from self.republish()
+            self.require_not_abandoned()
             yield from self._read()
             aborted = any(progress.aborted for progress in self._progress)
             if not (aborted or self.suspended):
@@ -342,15 +342,26 @@ class ReaderCore(Checkpointing):
     def _abandon(self) -> Steps:
         """Concludes what is done, then settles what waits for the failed node, until nothing more comes."""
         yield from self.conclude_pending()
-        waiting = list(self._owned.values())
+        waiting: Settlements = [(d.token, abandonment(d)) for d in self._owned.values()]
         while True:
-            abandoned: list[tuple[DeliveryToken, Settlement]] = [(d.token, abandonment(d)) for d in waiting]
-            yield from self.settle(Pending([], abandoned))
+            yield from self.settle(Pending([], waiting))
             if not waiting and all(progress.finished for progress in self._progress):
                 return
             after: tuple[dict[int, int] | None, ...] = tuple(
                 None if self._competing else {} for _ in self._after
             )
             pulled = yield Pull(after, CONCLUDE_INPUTS, True)
-            waiting = [d for deliveries in pulled.deliveries for d in deliveries]
+            waiting = [
+                self._given_up(number, delivery)
+                for number, deliveries in enumerate(pulled.deliveries)
+                for delivery in deliveries
+            ]
             self._progress = list(pulled.progress)
+
+    def _given_up(self, number: int, delivery: Delivery) -> tuple[DeliveryToken, Settlement]:
+        """Settles what waits for a task that is given up: as what it is, where that was committed before."""
+        if self.start.abandoned and not self._competing:
+            repeated = self._order.add(self.program.subscriptions[number][0], number, delivery)
+            if repeated is not None:
+                return delivery.token, self.repetition(repeated)
+        return delivery.token, abandonment(delivery)

@@ -53,8 +53,8 @@ class SourceCore(Marked):
     def run(self) -> Steps:
         """Yields actions until the source has ended; returns the kind of its terminator."""
         try:
-            self.require_not_abandoned()
             yield from self.republish()
+            self.require_not_abandoned()
             live = not self._node.traits.resumable
             if not (live and self.start.committed.flushed):
                 yield from self._run(live=live)
