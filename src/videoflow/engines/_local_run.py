@@ -11,18 +11,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from videoflow.adapters.shm import ShmHost
-from videoflow.backends.messaging import SubscriptionId
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.clock import Clock
-from videoflow.engines._account import account_of_edges
 from videoflow.engines._awaited import AwaitedRun
-from videoflow.engines._continuity import Records
+from videoflow.engines._closing import Ends, close_account
 from videoflow.engines._endings import stalled
 from videoflow.engines._live import Figures, Queue, node_statuses, queues_of, summed
 from videoflow.engines._local_replica import Death
 from videoflow.engines._local_supervisor import Common, Supervisor
 from videoflow.engines._past import Past
-from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines._report import RunFacts
 from videoflow.engines._suspended import Suspended, write_suspended
 from videoflow.engines._unresumable import refuse_stopping
 from videoflow.engines.run_folder import RunFolder
@@ -260,28 +258,13 @@ class LocalRun(AwaitedRun):
         return total
 
     def _account(self) -> tuple[RunReport, Suspended | None]:
-        now, deadline, past = self._clock.monotonic(), self._call_deadline(), self._past
-        announced = past.announced(lambda name: self._host.announced(name, deadline=deadline))
-
-        def settled(name: SubscriptionId) -> Records:
-            return self._host.settled(name, deadline=deadline)
-
-        edges = account_of_edges(
-            self.plan,
-            self.run_id,
-            {task.name: make_program(self.plan, task, self.run_id) for task in self.plan.tasks},
-            self._inner,
-            announced,
-            past.settled(settled, deadline),
-            now,
-        )
+        now, deadline = self._clock.monotonic(), self._call_deadline()
         facts = RunFacts(
             plan=self.plan,
             run_id=self.run_id,
             options=self._options,
             runtime=self._runtime,
-            edges=edges,
-            figures=past.figures(self._figures()),
+            figures=self._past.figures(self._figures()),
             restarts=self._restarts(),
             began_wall=self._began_wall,
             seconds=now - self._began,
@@ -289,21 +272,21 @@ class LocalRun(AwaitedRun):
             quit=self._quit,
             lost={r.task.name: r.lost for r in self._supervisor.replicas if r.lost},
             folder=str(self.folder.path),
-            kept=past.kept(deadline),
-            called_again=past.called_again(),
-            resumed_from=past.run_id,
         )
-        report = make_report(facts)
-        report.devices = self._devices.reports()
-        report.gaps += self._devices.gaps()
-        report.gaps += [
+        ends = Ends(
+            lambda name: self._host.announced(name, deadline=deadline),
+            lambda name: self._host.settled(name, deadline=deadline),
+            self._inner,
+            {task.name: make_program(self.plan, task, self.run_id) for task in self.plan.tasks},
+            deadline,
+        )
+        gaps = [
             GapReport(where=node, what=f"{count} calls were ended by killing", cause="timeout_seconds")
             for node, count in self._supervisor.timeouts.items()
         ]
-        report.gaps += [
+        gaps += [
             GapReport(where=node, what="the source was ended by killing", cause="it did not stop when asked")
             for node in self._supervisor.forced
         ]
-        ends = announced, past.settled(settled, deadline, whole=False)
-        suspended = past.suspended(report, self._supervisor.forced, self._inner, ends, facts.figures)
-        return report, suspended
+        forced = self._supervisor.forced
+        return close_account(facts, self._past, self._devices, ends, gaps=gaps, forced=forced)

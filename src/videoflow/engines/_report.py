@@ -51,12 +51,12 @@ class RunFacts:
         run_id: ULID.
         options: How.
         runtime: The records of the run.
-        edges: The ledger.
         figures: Task → node → figures over all replicas and incarnations.
         restarts: Task → restarts.
         began_wall: When it began.
         seconds: How long it took.
         now: Monotonic seconds, for deadlines.
+        edges: The ledger.
         quit: It was ended without draining; what was in flight then is accounted for as such.
         lost: Tasks that never ended, with why.
         folder: Run folder, or "".
@@ -69,12 +69,12 @@ class RunFacts:
     run_id: str
     options: RunOptions
     runtime: FlowRuntime
-    edges: list[EdgeReport]
     figures: Mapping[str, Mapping[str, NodeFigures]]
     restarts: Mapping[str, int]
     began_wall: float
     seconds: float
     now: float
+    edges: list[EdgeReport] = field(default_factory=list)
     quit: bool = False
     lost: dict[str, str] = field(default_factory=dict)
     folder: str = ""

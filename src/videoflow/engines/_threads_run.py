@@ -10,18 +10,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from videoflow.backends.messaging import OwnerLabels, SubscriptionId
+from videoflow.backends.messaging import OwnerLabels
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines._accelerators import reserved
-from videoflow.engines._account import account_of_edges
 from videoflow.engines._awaited import AwaitedRun
-from videoflow.engines._continuity import Records
+from videoflow.engines._closing import Ends, close_account
 from videoflow.engines._endings import stalled, timed_out
 from videoflow.engines._kept import KeptRun
 from videoflow.engines._live import node_statuses, queues_of
 from videoflow.engines._outputs import claim_outputs, outputs_of
 from videoflow.engines._past import Past
-from videoflow.engines._report import RunFacts, make_report
+from videoflow.engines._report import RunFacts
 from videoflow.engines._suspended import Suspended, resumption_of
 from videoflow.engines._threads_replicas import Replicas
 from videoflow.engines._threads_setup import CALL_SECONDS, Setup
@@ -217,29 +216,14 @@ class ThreadsRun(AwaitedRun):
     # The account --------------------------------------------------------------------------------
 
     def _account(self) -> tuple[RunReport, Suspended | None]:
-        now, deadline, past = self._clock.monotonic(), self._call_deadline(), self._past
+        now, deadline = self._clock.monotonic(), self._call_deadline()
         observer = self._setup.messaging("observer")
-        announced = past.announced(lambda name: observer.announced(name, deadline=deadline))
-
-        def settled(name: SubscriptionId) -> Records:
-            return observer.settled(name, deadline=deadline)
-
-        edges = account_of_edges(
-            self.plan,
-            self.run_id,
-            self._replicas.programs,
-            self._replicas.inner,
-            announced,
-            past.settled(settled, deadline),
-            now,
-        )
         facts = RunFacts(
             plan=self.plan,
             run_id=self.run_id,
             options=self._options,
             runtime=self._runtime,
-            edges=edges,
-            figures=past.figures(self._replicas.figures()),
+            figures=self._past.figures(self._replicas.figures()),
             restarts={},
             began_wall=self._began_wall,
             seconds=now - self._began,
@@ -247,14 +231,14 @@ class ThreadsRun(AwaitedRun):
             quit=self._replicas.control.quit,
             lost=self._lost,
             folder=str(self._kept.folder.path) if self._kept is not None else "",
-            kept=past.kept(deadline),
-            called_again=past.called_again(),
-            resumed_from=past.run_id,
         )
-        report = make_report(facts)
-        report.devices = self._devices.reports()
-        report.gaps += self._devices.gaps()
-        ends = announced, past.settled(settled, deadline, whole=False)
-        suspended = past.suspended(report, (), self._replicas.inner, ends, facts.figures)
+        ends = Ends(
+            lambda name: observer.announced(name, deadline=deadline),
+            lambda name: observer.settled(name, deadline=deadline),
+            self._replicas.inner,
+            self._replicas.programs,
+            deadline,
+        )
+        ended = close_account(facts, self._past, self._devices, ends)
         observer.close(OwnerLabels(self.plan.spec.flow_id, self.run_id), deadline=deadline)
-        return report, suspended
+        return ended
