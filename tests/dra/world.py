@@ -17,6 +17,7 @@ class DraWorld:
 
     Attributes:
         held_back: The kubelet moves only by `proceed`.
+        slow: No controller moves.
         decide: What becomes of each call of an allocator.
         audit: Every write of an allocator that took effect.
         devices: Node and name → device, as it is published.
@@ -26,7 +27,7 @@ class DraWorld:
         self, hosts: Mapping[str, Sequence[Device]], nodes: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
         self.cluster = FakeCluster()
-        self.held_back = False
+        self.held_back = self.slow = False
         self.decide: Callable[[Call], Fate] | None = None
         self.audit: list[str] = []
         self.devices = {(node, one["name"]): one for node, found in hosts.items() for one in found}
@@ -50,7 +51,7 @@ class DraWorld:
     def settle(self) -> None:
         """Lets every controller come to rest, the kubelet unless it is held back."""
         claims, orphans = Claims(self.cluster), Orphans(self.cluster)
-        while (
+        while not self.slow and (
             orphans.step()
             or claims.step()
             or self.scheduler.step()

@@ -9,10 +9,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.dra.kinds import KINDS
+from videoflow.deploy.allocation_dra import DraSettings, Rendering, render
+from videoflow.deploy.allocation_dra import rbac_manifests as rbac_of_claims
 from videoflow.deploy.allocation_kubernetes import KubernetesSettings, Strategy, rbac_manifests
 from videoflow.testing.kubernetes import FakeApiServer, FakeCluster, Object
 
@@ -99,3 +103,19 @@ def test_it_accepts_every_manifest_that_is_rendered(kubectl: Kubectl, cluster: F
     version = cluster.store.version
     kubectl(*apply, text=json.dumps(listed))
     assert cluster.store.version == version
+
+
+def test_it_accepts_every_claim_that_is_rendered(kubectl: Kubectl, cluster: FakeCluster) -> None:
+    items = [*rbac_of_claims(DraSettings())]
+    for kind, (request, environment) in KINDS.items():
+        found = render([replace(request, workload_id=kind)], DraSettings(), environment)
+        assert isinstance(found, Rendering), kind
+        items += map(dict, found.manifests())
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    said = kubectl("apply", "--server-side", "--validate=false", "-f", "-", text=json.dumps(listed))
+    assert said.count("serverside-applied") == len(items)
+    made = cluster.every("resourceclaims") + cluster.every("resourceclaimtemplates")
+    assert len(made) == len({one["metadata"]["name"] for one in items if "Claim" in one["kind"]})
+    told = kubectl("get", "resourceclaimtemplates", "-n", "videoflow", "-o", "json")
+    specs = [one["spec"] for one in items if one["kind"] == "ResourceClaimTemplate"]
+    assert all(one["spec"] in specs for one in json.loads(told)["items"])

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from videoflow.adapters import kubernetes as adapter
-from videoflow.deploy import allocation_dra, allocation_kubernetes, kubernetes_records
+from videoflow.deploy import allocation_dra, allocation_kubernetes, kubernetes_records, kubernetes_rights
 from videoflow.testing import kubernetes as fake
 from videoflow.testing.kubernetes import expressions
 
@@ -17,16 +17,18 @@ FACES = {
     """,
     allocation_kubernetes: """
         BARRIERS CLAIM FENCE GRANT_VARIABLE KIND KubernetesAllocation KubernetesPlan KubernetesSettings
-        KubernetesSnapshot MANAGED OWNER Right Strategy TAINT is_allowed missing_rights probed_facts
-        rbac_manifests rights
+        KubernetesSnapshot MANAGED OWNER Right Strategy TAINT is_allowed missing_rights open_kubernetes
+        probed_facts rbac_manifests rights
     """,
+    kubernetes_rights: "Right is_allowed manifests_of missing_of require require_known",
     kubernetes_records: """
         ConfigMapJournal JournalRecord MOST_TRIES RECORD Reads Unanswered config_map version_of
     """,
     allocation_dra: """
         BARRIERS CLAIM DISTINCT DraAllocation DraPlan DraSettings DraSnapshot
         DriverGate GRANT_VARIABLE GROUP Gate GateMatrix Gates KIND PCIE_ROOT
-        POD_CLAIM Rendering SAME gate_matrix render
+        POD_CLAIM Rendering SAME gate_matrix open_dra
+        probed_facts rbac_manifests render rights
     """,
     expressions: """ExpressionInvalid Expressions read_quantity""",
     fake: """

@@ -5,6 +5,7 @@ Used by the Kubernetes engine and by platform engineers. Requests become claims 
 on do not provide, and it takes no label of a MIG profile for a size.
 """
 
+from videoflow.deploy.allocation_dra._access import open_dra, probed_facts, rbac_manifests, rights
 from videoflow.deploy.allocation_dra._backend import DraAllocation
 from videoflow.deploy.allocation_dra._capabilities import DISTINCT, SAME
 from videoflow.deploy.allocation_dra._gates import (
@@ -48,5 +49,9 @@ __all__ = [
     "Gates",
     "Rendering",
     "gate_matrix",
+    "open_dra",
+    "probed_facts",
+    "rbac_manifests",
     "render",
+    "rights",
 ]

@@ -7,8 +7,6 @@ allocation has, hosts whose labels prove nothing, and to take silence for an ans
 """
 
 from videoflow.deploy.allocation_kubernetes._access import (
-    Right,
-    is_allowed,
     missing_rights,
     rbac_manifests,
     rights,
@@ -16,6 +14,7 @@ from videoflow.deploy.allocation_kubernetes._access import (
 from videoflow.deploy.allocation_kubernetes._backend import KubernetesAllocation
 from videoflow.deploy.allocation_kubernetes._facts import probed_facts
 from videoflow.deploy.allocation_kubernetes._inventory import KubernetesSnapshot
+from videoflow.deploy.allocation_kubernetes._opening import open_kubernetes
 from videoflow.deploy.allocation_kubernetes._operation import BARRIERS
 from videoflow.deploy.allocation_kubernetes._planning import KubernetesPlan
 from videoflow.deploy.allocation_kubernetes._settings import (
@@ -28,6 +27,7 @@ from videoflow.deploy.allocation_kubernetes._settings import (
     KubernetesSettings,
     Strategy,
 )
+from videoflow.deploy.kubernetes_rights import Right, is_allowed
 from videoflow.environment import GRANT_VARIABLE
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Strategy",
     "is_allowed",
     "missing_rights",
+    "open_kubernetes",
     "probed_facts",
     "rbac_manifests",
     "rights",

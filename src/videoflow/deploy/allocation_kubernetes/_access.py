@@ -1,10 +1,6 @@
 """The rights that an allocator needs, by strategy: as manifests, and asked for one by one beforehand."""
 
-from dataclasses import dataclass
-from typing import Any
-
 from videoflow.adapters.kubernetes import (
-    ACCESS_REVIEWS,
     CLUSTER_POLICIES,
     CONFIG_MAPS,
     NODES,
@@ -12,31 +8,11 @@ from videoflow.adapters.kubernetes import (
     RESOURCE_SLICES,
     KubernetesApi,
     Object,
-    Refused,
-    ResourceKind,
 )
-from videoflow.backends.outcomes import Known, Observation, known, unknown
-from videoflow.clock import Clock, RealClock
+from videoflow.backends.outcomes import Observation
+from videoflow.clock import Clock
 from videoflow.deploy.allocation_kubernetes._settings import KubernetesSettings, Strategy
-
-_RBAC = "rbac.authorization.k8s.io"
-
-
-@dataclass(frozen=True)
-class Right:
-    """One right.
-
-    Attributes:
-        kind: To what.
-        verb: To do what.
-        namespace: Where; empty: in the whole cluster.
-        why: What it is needed for.
-    """
-
-    kind: ResourceKind
-    verb: str
-    namespace: str
-    why: str
+from videoflow.deploy.kubernetes_rights import Right, manifests_of, missing_of
 
 
 def rights(settings: KubernetesSettings) -> tuple[Right, ...]:
@@ -68,78 +44,11 @@ def rbac_manifests(settings: KubernetesSettings, service_account: str = "videofl
         settings: Whose strategies and namespaces count.
         service_account: Its name, in the namespace of the settings.
     """
-    by_place: dict[str, list[Right]] = {}
-    for right in rights(settings):
-        by_place.setdefault(right.namespace, []).append(right)
-    account = {"kind": "ServiceAccount", "name": service_account, "namespace": settings.namespace}
-    manifests: list[Object] = [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": service_account, "namespace": settings.namespace},
-        }
-    ]
-    for namespace, listed in sorted(by_place.items()):
-        kind = "Role" if namespace else "ClusterRole"
-        metadata = {"name": "videoflow-allocation", **({"namespace": namespace} if namespace else {})}
-        manifests.append(
-            {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": _rules(listed)}
-        )
-        manifests.append(
-            {
-                "apiVersion": f"{_RBAC}/v1",
-                "kind": f"{kind}Binding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": metadata["name"]},
-                "subjects": [account],
-            }
-        )
-    return tuple(manifests)
+    return manifests_of(rights(settings), settings.namespace, service_account, "videoflow-allocation")
 
 
 def missing_rights(
     api: KubernetesApi, settings: KubernetesSettings, clock: Clock | None = None
 ) -> Observation[tuple[str, ...]]:
-    """Asks the server for each right; returns a sentence for each missing one, Unknown where it is silent.
-
-    It is to be asked before a run starts, so that nothing is begun that cannot be given back.
-    """
-    now = (clock or RealClock()).monotonic()
-    found = []
-    for right in rights(settings):
-        attributes: dict[str, Any] = {
-            "verb": right.verb,
-            "group": right.kind.group,
-            "resource": right.kind.plural,
-            **({"namespace": right.namespace} if right.namespace else {}),
-        }
-        answer = api.create(
-            ACCESS_REVIEWS,
-            {
-                "apiVersion": ACCESS_REVIEWS.api_version,
-                "kind": ACCESS_REVIEWS.kind,
-                "metadata": {},
-                "spec": {"resourceAttributes": attributes},
-            },
-        )
-        if isinstance(answer, Refused):
-            return unknown(answer.reason, now, f"rights cannot be asked for: {answer.said}")
-        if not (answer.get("status") or {}).get("allowed"):
-            where = f" in {right.namespace}" if right.namespace else ""
-            found.append(f"may not {right.verb} {right.kind.plural}{where}: needed for {right.why}")
-    return known(tuple(found), now)
-
-
-def is_allowed(asked: Observation[tuple[str, ...]]) -> bool:
-    """Returns whether every right was asked for and is there."""
-    return isinstance(asked, Known) and not asked.value
-
-
-def _rules(listed: list[Right]) -> list[Object]:
-    verbs: dict[ResourceKind, list[str]] = {}
-    for right in listed:
-        verbs.setdefault(right.kind, []).append(right.verb)
-    return [
-        {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": sorted(found)}
-        for kind, found in verbs.items()
-    ]
+    """Asks the server for each right; returns a sentence for each missing one, Unknown where it is silent."""
+    return missing_of(api, rights(settings), clock)

@@ -1,0 +1,391 @@
+"""What no other allocator has: pools, policies, evidence in three steps, a scheduler that takes its time."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import pytest
+
+from tests.dra.slices import A100, gpu, mig, partitions, resource_slice, shared
+from tests.dra.world import DraWorld
+from tests.kubernetes.schemas import check
+from tests.kubernetes.world import StoppedApi
+from videoflow.backends.allocation import (
+    EVIDENCE_ABORTED,
+    EVIDENCE_CONFLICT,
+    EVIDENCE_LOST,
+    ClaimObservation,
+    ClaimStatus,
+    Completeness,
+    Constraint,
+    FeasiblePlan,
+    Feature,
+    Infeasible,
+    InventorySnapshot,
+    ReleaseStatus,
+    Sharing,
+    WorkloadRequest,
+)
+from videoflow.backends.outcomes import Known
+from videoflow.deploy.allocation_dra import (
+    GROUP,
+    PCIE_ROOT,
+    SAME,
+    DraAllocation,
+    DraSettings,
+    open_dra,
+    probed_facts,
+    rbac_manifests,
+    rights,
+)
+from videoflow.errors import AcceleratorFault, ContractBroken, UnobservableState
+from videoflow.testing.examiners.allocation import Call, Fate
+from videoflow.testing.kubernetes import DirectApi, Ending
+
+GIB = 1 << 30
+GATES = {"kubernetes": "1.36", "driver": "0.5.0", "driver-gates": "DynamicMIG,ConsumableShares"}
+SETTINGS = DraSettings(process="p", namespace="ours")
+T = TypeVar("T")
+
+
+def allocator(world: DraWorld, facts: Mapping[str, str] | None = None, name: str = "p") -> DraAllocation:
+    settings = DraSettings(process=name, namespace="ours")
+    return DraAllocation(StoppedApi(world, name), settings, environment=facts or GATES)
+
+
+def ask(name: str = "w/0", **more: Any) -> WorkloadRequest:
+    return WorkloadRequest("flow", "run", name, **more)
+
+
+def share(name: str, gib: float) -> WorkloadRequest:
+    size = int(gib * GIB)
+    return ask(name, sharing=Sharing.COOPERATIVE, declared_peak_memory_bytes=size)
+
+
+def seen(backend: DraAllocation) -> InventorySnapshot:
+    found = backend.inventory("")
+    assert isinstance(found, Known), found
+    return found.value
+
+
+def planned(backend: DraAllocation, *requests: WorkloadRequest) -> FeasiblePlan:
+    plan = backend.plan(requests, seen(backend))
+    assert isinstance(plan, FeasiblePlan), plan
+    return plan
+
+
+def reserved(backend: DraAllocation, *requests: WorkloadRequest, operation: str = "op") -> ClaimObservation:
+    plan = planned(backend, *requests)
+    return backend.reserve(plan, operation, plan.snapshot_generation)
+
+
+def refused(backend: DraAllocation, *requests: WorkloadRequest) -> str:
+    plan = backend.plan(requests, seen(backend))
+    assert isinstance(plan, Infeasible), plan
+    return "\n".join(plan.reasons)
+
+
+def observed(backend: DraAllocation, claim: ClaimObservation) -> ClaimObservation:
+    found = backend.observe(claim.claim_id)
+    assert isinstance(found, Known), found
+    return found.value
+
+
+# What is published ------------------------------------------------------------------------------
+
+
+def test_only_the_newest_generation_of_a_pool_counts_and_only_if_it_is_whole() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    again = resource_slice("a", [gpu(1, "GPU-1")], name="new-1", generation=2, resourceSliceCount=2)
+    world.cluster.add(again)
+    half = seen(backend)
+    assert half.completeness is Completeness.PARTIAL
+    assert not half.occupancy
+    assert "1 of 2 slices of generation 2" in refused(backend, ask())
+    world.cluster.add(
+        resource_slice("a", [gpu(2, "GPU-2")], name="new-2", generation=2, resourceSliceCount=2)
+    )
+    whole = seen(backend)
+    assert whole.completeness is Completeness.COMPLETE
+    assert [device.uuid for device in whole.devices] == ["GPU-1", "GPU-2"]
+
+
+def test_a_host_whose_devices_a_plugin_gives_out_is_off_limits() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+
+    def advertise(node: dict[str, Any]) -> None:
+        node["status"] = {"allocatable": {"nvidia.com/gpu": "1"}}
+
+    world.cluster.edit("nodes", "a", advertise)
+    assert "a device plugin gives out nvidia.com/gpu" in refused(backend, ask("other"))
+    lost = observed(backend, claim)
+    assert (lost.status, lost.evidence[0]) == (ClaimStatus.FAILED, EVIDENCE_LOST)
+    assert backend.release(claim.claim_id, "end", "1").status is ReleaseStatus.RELEASED
+
+
+def test_devices_that_have_to_agree_are_found_where_they_do() -> None:
+    cards = [gpu(n, f"GPU-{n}", root=f"pci-{n // 2 if n else 9}") for n in range(4)]
+    backend = allocator(DraWorld({"a": cards}), {"kubernetes": "1.36"})
+    near = Constraint(PCIE_ROOT, SAME, ())
+    plan = planned(backend, ask(device_count=2, constraints=(near,)))
+    assert [device.uuid for device in plan.assignments["w/0"]] == ["GPU-2", "GPU-3"]
+    assert reserved(backend, ask(device_count=2, constraints=(near,))).status is ClaimStatus.READY
+    assert PCIE_ROOT in refused(backend, ask("w/1", device_count=2, constraints=(near,)))
+
+
+def test_a_group_is_rendered_and_not_reserved() -> None:
+    backend = allocator(DraWorld({"a": [gpu(0, "GPU-0")]}), GATES | {"driver-gates": "TimeSlicingSettings"})
+    group = (Constraint(GROUP, "In", ("readers",)),)
+    said = refused(
+        backend, ask(sharing=Sharing.COOPERATIVE, declared_peak_memory_bytes=GIB, constraints=group)
+    )
+    assert "the group readers" in said
+
+
+# Consumable capacity ------------------------------------------------------------------------------
+
+
+def test_what_sharers_take_never_exceeds_what_is_published() -> None:
+    world = DraWorld({"a": [shared(gpu(0, "GPU-0", A100))]})
+    backend = allocator(world)
+    assert "no whole device is certain" in refused(backend, ask())
+    refused(backend, share("w/0", 40.5))
+    for number in range(3):
+        claim = reserved(backend, share(f"w/{number}", 12.0), operation=f"op-{number}")
+        assert claim.status is ClaimStatus.READY, claim
+        assert claim.grant is not None
+        assert not claim.grant.exclusive
+    assert seen(backend).occupancy["GPU-0"] == 3
+    assert seen(backend).occupancy["GPU-0:bytes"] == 36 * GIB
+    refused(backend, share("w/3", 12.0))
+    assert reserved(backend, share("w/3", 4.0), operation="op-3").status is ClaimStatus.READY
+
+
+def test_sharers_who_come_at_once_are_judged_by_the_scheduler() -> None:
+    """Both planned on the same snapshot; the second was planned before the first was given anything."""
+    world = DraWorld({"a": [shared(gpu(0, "GPU-0", A100))]})
+    first, second = allocator(world, name="a"), allocator(world, name="b")
+    plans = [planned(first, share("w/0", 25.0)), planned(second, share("w/1", 25.0))]
+    late = Latecomer(world, lambda: second.reserve(plans[1], "op-b", plans[1].snapshot_generation))
+    claim = first.reserve(plans[0], "op-a", plans[0].snapshot_generation)
+    assert late.claim is not None
+    assert late.claim.status is ClaimStatus.READY
+    assert claim.status is ClaimStatus.FAILED
+    assert claim.evidence[0] in (EVIDENCE_ABORTED, EVIDENCE_CONFLICT)
+    assert [owner for _, _, owner in world.given()] == [late.claim.claim_id]
+
+
+class Latecomer:
+    """Reserves just before the first claim of somebody else is made."""
+
+    def __init__(self, world: DraWorld, reserve: Callable[[], ClaimObservation]) -> None:
+        self.claim: ClaimObservation | None = None
+        self._reserve = reserve
+        self._world = world
+        world.decide = self._decide
+
+    def _decide(self, call: Call) -> Fate:
+        if call.writes and "resourceclaims" in call.operation and self.claim is None:
+            self._world.decide = None
+            self.claim = self._reserve()
+        return Fate.GO
+
+
+# Slices that the driver makes -----------------------------------------------------------------------
+
+
+def test_a_card_cut_by_hand_is_never_taken_over_by_the_driver() -> None:
+    """Handing a host over is an act of its administrator: drain it, remove the slices, restart the driver."""
+    world = DraWorld({"a": [mig(0, "GPU-0", "1g.10gb", 0, uuid="MIG-0")], "b": partitions(0, "GPU-b")})
+    backend = allocator(world)
+    piece = {"sharing": Sharing.ISOLATED_MIG, "minimum_usable_memory_bytes": 39 * GIB}
+    plan = planned(backend, ask("w/0", **piece), ask("w/1", **piece))
+    assert set(plan.geometry) == {"b"}
+    refused(backend, *(ask(f"w/{n}", **piece) for n in range(3)))
+    forged = planned(backend, ask(sharing=Sharing.ISOLATED_MIG, minimum_usable_memory_bytes=9 * GIB))
+    held = {"a": tuple(entry.replace("GPU-b", "GPU-0") for entry in plan.geometry["b"])}
+    claim = backend.reserve(
+        FeasiblePlan(forged.assignments, held, forged.snapshot_generation, "forged"),
+        "op",
+        forged.snapshot_generation,
+    )
+    assert (claim.status, claim.evidence[0]) == (ClaimStatus.FAILED, EVIDENCE_CONFLICT)
+    assert world.audit == []
+
+
+def test_what_runs_stays_where_it_is_when_its_card_is_cut_again() -> None:
+    world = DraWorld({"a": partitions(0, "GPU-0")})
+    backend = allocator(world)
+    first = reserved(backend, ask("w/0", **piece(19.0)), operation="one")
+    before = world.layout("a", "GPU-0")
+    second = reserved(backend, ask("w/1", **piece(39.0)), operation="two")
+    assert {first.status, second.status} == {ClaimStatus.READY}
+    assert set(before) < set(world.layout("a", "GPU-0"))
+    refused(backend, ask("w/2"))
+
+
+def piece(gib: float) -> dict[str, Any]:
+    return {"sharing": Sharing.ISOLATED_MIG, "minimum_usable_memory_bytes": int(gib * GIB)}
+
+
+# Evidence -----------------------------------------------------------------------------------------
+
+
+def test_allocated_prepared_and_ready_are_three_states_of_whole_cards_too() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    world.held_back = True
+    claim = reserved(backend, ask())
+    for status in (ClaimStatus.ALLOCATED, ClaimStatus.PREPARED, ClaimStatus.READY):
+        assert observed(backend, claim).status is status
+        if status is not ClaimStatus.READY:
+            with pytest.raises(ContractBroken):
+                backend.bindings(claim.claim_id, "w/0")
+        world.proceed()
+    backend.bindings(claim.claim_id, "w/0")
+
+
+@pytest.mark.parametrize(("ready", "status"), [("False", ClaimStatus.ALLOCATED), ("True", ClaimStatus.READY)])
+def test_what_the_driver_says_of_a_device_counts_more_than_that_a_pod_starts(
+    ready: str, status: ClaimStatus
+) -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+    (made,) = world.cluster.every("resourceclaims")
+
+    def report(found: dict[str, Any]) -> None:
+        conditions = [{"type": "Ready", "status": ready}]
+        found["status"]["devices"] = [
+            {"driver": "gpu.nvidia.com", "device": "gpu-0", "conditions": conditions}
+        ]
+
+    world.cluster.edit("resourceclaims", made["metadata"]["name"], report, "ours")
+    assert observed(backend, claim).status is status
+
+
+def test_a_pod_of_somebody_else_is_no_evidence() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+    (holder,) = world.cluster.every("pods")
+
+    def disown(found: dict[str, Any]) -> None:
+        found["metadata"]["ownerReferences"][0]["uid"] = "of an earlier claim"
+
+    # The garbage collector is slow today.
+    world.cluster.edit("pods", holder["metadata"]["name"], disown, "ours")
+    assert observed(backend, claim).status is ClaimStatus.ALLOCATED
+
+
+def test_a_scheduler_may_take_its_time() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    plan = planned(backend, ask())
+    world.slow = True
+    claim = backend.reserve(plan, "op", plan.snapshot_generation)
+    assert (claim.status, claim.grant) == (ClaimStatus.PENDING, None)
+    assert observed(backend, claim).status is ClaimStatus.PENDING
+    world.slow = False
+    world.settle()
+    carried = backend.reconcile(claim.claim_id, [ask()], claim.desired_generation)
+    assert carried.status is ClaimStatus.READY, carried
+
+
+def test_where_the_scheduler_finds_no_place_all_is_given_back() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    plan = planned(backend, ask())
+
+    def taint(node: dict[str, Any]) -> None:
+        node["spec"]["taints"] = [{"key": "down", "effect": "NoExecute"}]
+
+    world.cluster.edit("nodes", "a", taint)
+    claim = backend.reserve(plan, "op", plan.snapshot_generation)
+    assert (claim.status, claim.evidence[0]) == (ClaimStatus.FAILED, EVIDENCE_ABORTED)
+    assert "no place" in claim.evidence[1]
+    assert world.given() == []
+    assert world.cluster.every("pods") == []
+
+
+def test_a_claim_that_a_workload_uses_is_not_taken_from_it() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+    bound = backend.bindings(claim.claim_id, "w/0")
+    spec = {**bound.pod_fragment["spec"], "containers": [{"name": "c", **bound.container_fragment}]}
+    assert world.run("worker", "ours", spec)
+    done = backend.release(claim.claim_id, "end", claim.desired_generation)
+    assert (done.status, done.remaining) == (ReleaseStatus.PENDING_RECOVERY, ("pods ours/worker",))
+    assert observed(backend, claim).status is ClaimStatus.READY
+    world.end("worker", "ours")
+    assert backend.release(claim.claim_id, "end", claim.desired_generation).status is ReleaseStatus.RELEASED
+
+
+# Manifests, rights, facts ----------------------------------------------------------------------------
+
+
+def test_what_is_made_is_valid_for_every_server() -> None:
+    world = DraWorld({"a": [*partitions(0, "GPU-0"), gpu(1, "GPU-1")]})
+    backend = allocator(world, {"kubernetes": "1.36", "driver": "0.5.0", "driver-gates": "DynamicMIG"})
+    claim = reserved(backend, ask("w/0", **piece(39.0)), ask("w/1"))
+    assert claim.status is ClaimStatus.READY, claim
+    for kind, plural, version in (
+        ("ResourceClaim", "resourceclaims", "resource.k8s.io/v1"),
+        ("Pod", "pods", "v1"),
+    ):
+        for made in world.cluster.every(plural):
+            metadata = {k: v for k, v in made["metadata"].items() if k in ("name", "namespace", "labels")}
+            metadata["ownerReferences"] = made["metadata"]["ownerReferences"]
+            check({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": made["spec"]})
+    for manifest in rbac_manifests(SETTINGS):
+        check(manifest)
+
+
+def test_a_whole_life_needs_exactly_the_rights_that_are_rendered() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    asked: set[tuple[str, str]] = set()
+    verbs = {"POST": "create", "PUT": "update", "DELETE": "delete"}
+
+    def note(call: Call) -> Fate:
+        method, _, plural = call.operation.partition(" ")
+        one = ("get" if call.target else "list") if method == "GET" else verbs[method]
+        asked.add((one, plural))
+        return Fate.GO
+
+    world.decide = note
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+    backend.bindings(claim.claim_id, "w/0")
+    backend.claims("")
+    backend.release(claim.claim_id, "end", claim.desired_generation)
+    assert asked == {(right.verb, right.kind.plural) for right in rights(SETTINGS)}
+
+
+def test_an_allocator_is_opened_with_rights_and_with_what_is_seen() -> None:
+    world = DraWorld({"a": [*partitions(0, "GPU-0"), shared(gpu(1, "GPU-1"))], "b": []})
+    api = DirectApi(world.cluster)
+    for name, version in (("a", "v1.37.2"), ("b", "v1.36.0")):
+        world.cluster.edit("nodes", name, _kubelet(version))
+    found = probed_facts(api, SETTINGS)
+    assert isinstance(found, Known)
+    assert found.value["kubernetes"] == "1.36"
+    assert found.value["driver-gates"] == "DynamicMIG,ConsumableShares"
+    features = dict(open_dra(api, SETTINGS).capabilities(found.value).version_matrix)
+    assert {Feature.DYNAMIC_MIG, Feature.CONSUMABLE_CAPACITY} <= set(features)
+    assert Feature.MPS not in features
+    world.cluster.allows = lambda access: (access["resource"], access["verb"]) != ("pods", "create")
+    with pytest.raises(AcceleratorFault, match="may not create pods in ours: needed for holders"):
+        open_dra(api, SETTINGS)
+    world.cluster.decide = lambda request: Ending.DENIED
+    with pytest.raises(UnobservableState):
+        open_dra(api, SETTINGS)
+
+
+def _kubelet(version: str) -> Callable[[dict[str, Any]], None]:
+    def write(node: dict[str, Any]) -> None:
+        node["status"] = {"nodeInfo": {"kubeletVersion": version}}
+
+    return write

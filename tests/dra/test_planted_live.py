@@ -1,0 +1,84 @@
+"""Defects of what no other allocator has, each noticed by the test that is about it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.allocation.dra_defects import INVENTORY, OPERATION, PACKAGE, PLANNING, POOLS, SEEING
+from tests.allocation.planted import planted
+from tests.dra import test_live
+from tests.promises.planting import Change
+
+DEFECTS = {
+    "half a pool is a pool": (
+        Change(POOLS, "if wanted != {len(there)}:", "if not wanted:"),
+        test_live.test_only_the_newest_generation_of_a_pool_counts_and_only_if_it_is_whole,
+    ),
+    "old generations count": (
+        Change(POOLS, 'if spec["pool"]["generation"] == generations[spec["pool"]["name"]]]', "if spec]"),
+        test_live.test_only_the_newest_generation_of_a_pool_counts_and_only_if_it_is_whole,
+    ),
+    "a device plugin is overlooked": (
+        Change(POOLS, "    if given:\n", "    if given is None:\n"),
+        test_live.test_a_host_whose_devices_a_plugin_gives_out_is_off_limits,
+    ),
+    "devices agree by chance": (
+        Change(PLANNING, "for rule in _sets(request, SAME)]", 'for rule in _sets(request, "")]'),
+        test_live.test_devices_that_have_to_agree_are_found_where_they_do,
+    ),
+    "what sharers took is free": (
+        Change(
+            PLANNING,
+            "free = memory - snapshot.occupancy.get(memory_key(card.identity), 0)",
+            "free = memory",
+        ),
+        test_live.test_what_sharers_take_never_exceeds_what_is_published,
+    ),
+    "what a sharer took is not counted": (
+        Change(
+            INVENTORY, "None if consumed is None else size_of(consumed)", "None if consumed is None else 0"
+        ),
+        test_live.test_what_sharers_take_never_exceeds_what_is_published,
+    ),
+    "every card is the driver's to cut": (
+        Change(PLANNING, "managed=card.counted and model is not None", "managed=model is not None"),
+        test_live.test_a_card_cut_by_hand_is_never_taken_over_by_the_driver,
+    ),
+    "what is allocated is prepared": (
+        Change(SEEING, "    if unprepared:\n", "    if unprepared and not pods:\n"),
+        test_live.test_allocated_prepared_and_ready_are_three_states_of_whole_cards_too,
+    ),
+    "a pod of anybody is evidence": (
+        Change(
+            SEEING,
+            "if claim_label(one)\n        and owner in {",
+            "if claim_label(one)\n        or owner in {",
+        ),
+        test_live.test_a_pod_of_somebody_else_is_no_evidence,
+    ),
+    "not yet is never": (
+        Change(
+            OPERATION,
+            "            self._why_not(waiting, given)\n",
+            '            raise Aborted("nothing was given")\n',
+        ),
+        test_live.test_a_scheduler_may_take_its_time,
+    ),
+    "a scheduler that gives up is still thinking": (
+        Change(OPERATION, 'return str(told.get("message") or "it says nothing more")', 'return ""'),
+        test_live.test_where_the_scheduler_finds_no_place_all_is_given_back,
+    ),
+    "a pod that runs does not keep its claim": (
+        Change(OPERATION, 'if user["name"] not in holders', 'if user["name"] in ()'),
+        test_live.test_a_claim_that_a_workload_uses_is_not_taken_from_it,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change, test = DEFECTS[name]
+    with planted(tmp_path, PACKAGE, [change]) as product:
+        monkeypatch.setattr(test_live, "DraAllocation", product.DraAllocation)
+        with pytest.raises((AssertionError, pytest.fail.Exception)):
+            test()
