@@ -292,6 +292,10 @@ class FlowRuntimeExaminer(Examiner[StoreSubject]):
             assert runtime.put_once(TASK, [theirs], ["y"], deadline=deadline) == [mine]
         assert runtime.once(TASK, "y", deadline=deadline) is None
         assert runtime.put_once("another", [theirs], deadline=deadline) == [theirs]
+        runtime.forget_once(TASK, deadline=deadline)
+        runtime.forget_once(TASK, deadline=deadline)
+        assert runtime.once(TASK, "x", deadline=deadline) is None
+        assert runtime.once("another", "x", deadline=deadline) == theirs
 
     @law(laws.ONCE)
     def test_the_end_is_recorded_once(self, subject: StoreSubject) -> None:
