@@ -57,7 +57,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         Change(
             "nodes/replayed.py",
             "in self._inputs.items():",
-            "in {**dict.fromkeys(self.ports, next(iter(members), \"\")), **self._inputs}.items():",
+            'in {**dict.fromkeys(self.ports, next(iter(members), "")), **self._inputs}.items():',
         ),
         REPLAY + "test_the_node_and_what_is_below_it_run_and_nothing_else",
         "assert ",

@@ -1,0 +1,64 @@
+"""The end of a node in a core stepped by hand: last words that fail, and a source that fails again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.planner.building import Graph, threads_facts
+from tests.worker.driver import Bench, Function
+from tests.worker.test_core import ITEMS, consumed, keep, nothing, run
+from videoflow.planner import plan_flow
+from videoflow.worker.core.actions import Disposition, Element, FailRun, Failure, NextItem
+
+
+def flushing(flush: Function) -> Bench:
+    graph = Graph()
+    graph.source("source")
+    graph.step(
+        "count", "source", options={"ordered": True, "retries": 2}, traits={"stateful": True, "flushes": True}
+    )
+    graph.sink("sink", "count")
+    return run(graph, {"count": keep, "count:flush": flush, "sink": nothing}, 0)
+
+
+def failing_flush(error: Exception, times: int) -> tuple[Bench, int]:
+    tried = [0]
+
+    def flush(_: Element) -> Sequence[tuple[str, Any, str | None]]:
+        tried[0] += 1
+        if tried[0] <= times:
+            raise error
+        return [("out", "last", None)]
+
+    return flushing(flush), tried[0]
+
+
+def test_a_flush_that_fails_for_now_is_tried_again() -> None:
+    bench, tried = failing_flush(OSError("busy"), 2)
+    assert (consumed(bench), tried, bench.put_aside) == ([*ITEMS, "last"], 3, [])
+
+
+@pytest.mark.parametrize(("error", "attempts"), [(OSError("busy"), 3), (ValueError("poison"), 1)])
+def test_a_flush_that_fails_for_good_is_put_aside(error: Exception, attempts: int) -> None:
+    bench, tried = failing_flush(error, 100)
+    assert (consumed(bench), tried) == (ITEMS, attempts)
+    assert [(aside.node, aside.attempts) for aside in bench.put_aside] == [("count", attempts)]
+
+
+def test_a_flush_that_is_fatal_fails_the_run() -> None:
+    bench, tried = failing_flush(RuntimeError("fatal"), 100)
+    assert (bench.failed, tried, bench.put_aside) == ("count", 1, [])
+
+
+def test_a_source_that_fails_when_it_starts_again_is_told_with_what_came_first() -> None:
+    graph = Graph()
+    graph.source("source")
+    graph.sink("sink", "source")
+    plan = plan_flow(graph.spec(), threads_facts())
+    steps = Bench(plan, {"source": ITEMS}, {}, 0).replicas[0].steps
+    failures = iter([Failure(Disposition.TRANSIENT, "bad"), Failure(Disposition.FATAL, "odd")])
+    action = next(steps)
+    while not isinstance(action, FailRun):
+        action = steps.send(next(failures) if isinstance(action, NextItem) else [])
+    assert action.failure.cause == "odd; it was started again after bad"
