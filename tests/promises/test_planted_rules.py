@@ -60,7 +60,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         Change(
             CORE,
             "self._competing = task.mode is InputMode.COMPETING",
-            "self._competing = not self._joins",
+            "self._competing = len(start.program.entry.input_names) == 1",
         ),
         STEPPED + "test_a_fan_out_keeps_its_order_below_replicas[0]",
         "assert consumed(bench) == ",
