@@ -49,11 +49,7 @@ DEFECTS = {
         test_live.test_allocated_prepared_and_ready_are_three_states_of_whole_cards_too,
     ),
     "a pod of anybody is evidence": (
-        Change(
-            SEEING,
-            "if claim_label(one)\n        and owner in {",
-            "if claim_label(one)\n        or owner in {",
-        ),
+        Change(SEEING, "if claim_label(one) and owner in {", "if claim_label(one) or owner in {"),
         test_live.test_a_pod_of_somebody_else_is_no_evidence,
     ),
     "not yet is never": (
