@@ -9,7 +9,7 @@ from tests.storm.nodes import in_parts
 from videoflow.engines._local_run import LocalRun
 from videoflow.graph.report import RunReport, Verdict
 
-KILLS_PER_RUN = 6
+KILLS_PER_RUN = 12
 TASKS = {"frames": 1, "marked": 2, "counted": 3, "corners": 1, "meeting": 2, "guess": 2}
 WORKERS = [f"{task}-{slot}" for task, replicas in TASKS.items() for slot in range(replicas)]
 
@@ -44,7 +44,7 @@ def test_partitions_and_joins_lose_nothing_when_their_owners_are_killed(kills: i
     assert plain.verdict is Verdict.COMPLETE
     assert written.count(b"\n") >= 60
     hit = 0
-    for seed in range(max(1, kills // 10)):
+    for seed in range(max(1, kills // 20)):
         report, found, deaths = ran(tmp_path / f"{seed}", Random(seed))
         assert report.verdict is Verdict.COMPLETE, (report.failure, report.gaps, report.dead_letters)
         assert [edge for edge in report.edges if not edge.closed] == []
