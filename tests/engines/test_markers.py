@@ -77,7 +77,14 @@ def test_markers_without_end_hold_nobody_up_and_those_that_come_too_late_are_cou
     assert len(report.values["log"]) - 3 == edge.delivered
 
 
-@pytest.mark.parametrize("victims", [("log-0",), ("alarms-0",), ("log-0", "alarms-0", "numbers-0")])
+@pytest.mark.parametrize(
+    "victims",
+    [
+        pytest.param(("log-0",), marks=pytest.mark.nightly),
+        pytest.param(("alarms-0",), marks=pytest.mark.nightly),
+        ("log-0", "alarms-0", "numbers-0"),
+    ],
+)
 def test_killed_writers_and_readers_lose_no_marker_that_waits(
     victims: tuple[str, ...], tmp_path: Path
 ) -> None:
