@@ -4,7 +4,8 @@
 #   tools/check.sh lint     the steps that run no test
 #   tools/check.sh storm    the long crash tests, which are not part of the above
 #   tools/check.sh simulate the long search for schedules of faults that break something; neither is that
-# VENV= names the environment (default .venv); PYTEST_JOBS= how many test processes (default 2).
+# VENV= names the environment (default .venv); PYTEST_JOBS= how many test processes
+# (by default one more than there are cores, since many tests wait for processes that they started).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +53,8 @@ example_types() { # each example is a script of its own, and all are named flow.
 }
 
 tests() { # keeps the closing line, which is shown once more below the table
-    pytest -n "${PYTEST_JOBS:-2}" --dist loadgroup --durations 10 --color no "$@" | tee "$scratch/pytest.log"
+    local jobs=${PYTEST_JOBS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
+    pytest -n "$jobs" --dist loadgroup --durations 10 --color no "$@" | tee "$scratch/pytest.log"
     local code=${PIPESTATUS[0]}
     closing=$(tail -n 1 "$scratch/pytest.log")
     return "$code"
