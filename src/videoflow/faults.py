@@ -111,7 +111,7 @@ _armed: _Armed | None = None
 def arm(faults: Sequence[Fault] = (), observer: Callable[[str], None] | None = None) -> None:
     """Arms faults in this process; `observer` is called with the name of each barrier reached."""
     global _armed
-    _armed = _Armed(tuple(faults), observer)
+    _armed = _Armed(tuple(faults), observer) if faults or observer is not None else None
 
 
 def disarm() -> None:
