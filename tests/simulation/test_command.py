@@ -52,6 +52,9 @@ def test_a_flow_that_keeps_its_promises(flow: Path, capsys: pytest.CaptureFixtur
     assert "rows" not in said.err
     assert "25 schedules" in said.out
     assert "no promise was broken" in said.out
+    happened = said.out.partition("what went wrong, and where:\n")[2].partition("\n\n")[0].splitlines()
+    assert any(line.startswith("  call publish ") for line in happened)
+    assert max(map(len, happened)) <= 80
     assert list(flow.parent.iterdir()) == [flow]
 
 

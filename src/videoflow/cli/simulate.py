@@ -1,5 +1,7 @@
 """`videoflow simulate`: many simulated runs of a flow, each with its own faults, and what they broke."""
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -50,10 +52,21 @@ def simulate(
         if (number - seed + 1) % _PROGRESS_EVERY == 0:
             watched().print(f"{number - seed + 1} of {seeds} schedules")
     console = results()
-    for line in table.lines():
+    console.print("what went wrong, and where:")
+    for line in _places(table):
         console.print(line)
     console.print(f"\n{seeds} schedules, something was injected in {counted}; no promise was broken")
     return 0
+
+
+def _places(table: Table) -> Iterator[str]:
+    """Yields a line for each point that something happened at: how often what."""
+    at: dict[str, Counter[str]] = {}
+    for (point, action, _), count in table.counts.items():
+        at.setdefault(point, Counter())[action] += count
+    for point, actions in sorted(at.items()):
+        told = "  ".join(f"{count} {action}" for action, count in sorted(actions.items()) if count)
+        yield f"  {point.replace(':', ' '):<18}{told}"
 
 
 def _compiled(flow: Flow) -> Compiled:
