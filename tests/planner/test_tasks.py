@@ -117,6 +117,40 @@ def test_every_reason_against_a_label_is_listed() -> None:
     assert "partition_by belongs to" in causes
 
 
+def test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task() -> None:
+    group: dict[str, Any] = {"options": {"fuse": "g"}}
+    sink: dict[str, Any] = {**group, "traits": {"checkpoints": True, "holds_items": 4}}
+
+    def causes(graph: Graph) -> str:
+        return " / ".join(cause for node, cause in problems(graph) if node.startswith("file"))
+
+    graph = Graph()
+    graph.source("camera", **group)
+    graph.sink("file", "camera", **sink)
+    assert "camera has no input that could wait for them" in causes(graph)
+
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", **group)
+    graph.sink("file", "a", **sink)
+    graph.sink("log", "a")
+    assert "a is read outside, and would wait" in causes(graph)
+
+    graph = Graph()
+    graph.source("camera")
+    graph.step("crop", "camera", many={"out": 4}, **group)
+    graph.sink("file", "crop", **sink)
+    graph.sink("file2", "crop", **sink)
+    assert "file and file2 make checkpoints, each of its own inputs" in causes(graph)
+    assert "a part durable of what crop.out makes of one input" in causes(graph)
+
+    graph = Graph()
+    graph.source("camera")
+    graph.step("a", "camera", **group)
+    graph.sink("file", "a", **sink)
+    assert planned(graph).task("a").nodes == ("a", "file")
+
+
 @pytest.mark.parametrize(
     ("options", "traits", "mode"),
     [

@@ -33,6 +33,15 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         SINKS + "test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable",
         "five sums, and what they came to",
     ),
+    "a source keeps its sink from saying what is durable": (
+        Change(
+            TASKS,
+            "    if first.kind is NodeKind.PRODUCER:\n        yield",
+            '    if sink.name == "":\n        yield',
+        ),
+        PLANNED + "test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task",
+        "DID NOT RAISE",
+    ),
     "a recorded answer loses what happened inside": (
         Change(CORE, "        if commits or pending.once:\n", "        if commits:\n"),
         SINKS + "test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task",

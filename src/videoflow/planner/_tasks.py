@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph import EFFECT_KEY_REMEDY
-from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
+from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._words import list_text
 from videoflow.planner.plan import CommitOrder, InputMode
@@ -142,7 +142,30 @@ def _entry(
             refuse(node, "partition_by belongs to the node where the group begins", f"set it on {first.name}")
         if node.options.image != first.options.image:
             refuse(node, f"its image is not that of {first.name}", "give both the same image")
+    sinks = [node for node in members if node.traits.checkpoints]
+    for cause in _against_checkpoints(spec, members, sinks):
+        refuse(sinks[-1], cause, "leave it out of the group")
     return problems, first
+
+
+def _against_checkpoints(
+    spec: FlowSpec, members: Sequence[NodeSpec], sinks: Sequence[NodeSpec]
+) -> Iterator[str]:
+    """Yields why a sink cannot say for a whole task what of its input is durable."""
+    if not sinks:
+        return
+    first, sink, names = members[0], sinks[-1], {node.name for node in members}
+    if len(sinks) > 1:
+        yield f"{list_text([node.name for node in sinks])} make checkpoints, each of its own inputs"
+    if first.kind is NodeKind.PRODUCER:
+        yield f"it makes checkpoints, and {first.name} has no input that could wait for them"
+    if len(sink.scope) > len(first.scope):
+        yield f"it may make a part durable of what {sink.scope[-1]} makes of one input"
+    edges: list[EdgeSpec | ControlSpec] = [*spec.edges, *spec.controls]
+    read = {ref for edge in edges if edge.child not in names for ref in edge.parents}
+    outside = sorted(str(ref) for ref in read if ref.node in names)
+    if outside:
+        yield f"{list_text(outside)} is read outside, and would wait until it has made inputs durable"
 
 
 def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:

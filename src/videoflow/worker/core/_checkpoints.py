@@ -54,6 +54,9 @@ class Checkpointing(Marked):
         """
         read = all(p.finished if self.holding is None else p.drained for p in progress)
         if self.suspended is None and read and not (ordering or any(p.aborted for p in progress)):
+            if self.holding is not None:  # what is kept will be walked again, and say the same
+                inner = [fate for held in self.holding.inputs for fate in held.inner]
+                yield from self.settle(Pending([], [], inner))
             self.suspended = yield from self.to_resume()
         return self.suspended
 
