@@ -18,6 +18,9 @@ SUBSCRIPTION = "backends/memory/_subscription.py"
 RECEIVER = "backends/memory/_receiver.py"
 POOL = "backends/memory/_pool.py"
 RUNTIME = "backends/runtime/_flow.py"
+SUSPENDING = "worker/_suspending.py"
+CONTEXT = "graph/_context.py"
+PAST = "engines/_past.py"
 
 DEFECTS: dict[str, Change] = {
     "a stateless task settles before it publishes": Change(
@@ -91,7 +94,7 @@ DEFECTS: dict[str, Change] = {
     "an ordered reader takes what comes": Change(
         CORE,
         "self._competing = task.mode is InputMode.COMPETING",
-        "self._competing = not self._joins",
+        "self._competing = len(start.program.entry.input_names) == 1",
     ),
     "flush is asked for again": Change(
         CONCLUDING,
@@ -203,7 +206,9 @@ DEFECTS: dict[str, Change] = {
     ),
     "an evicted item leaves no tombstone": Change(
         SUBSCRIPTION,
-        "        if cell.ordinals is None:\n            return\n        grave_key",
+        "        if cell.ordinals is None or self.group:"
+        "  # partitions' window would count from the first of many\n"
+        "            return\n        grave_key",
         "        del self._queue[cell.entry.order], self.cells[cell.entry.position]\n"
         "        if cell.ordinals is None or self.live is not None:\n            return\n        grave_key",
     ),
@@ -211,6 +216,46 @@ DEFECTS: dict[str, Change] = {
         SUBSCRIPTION,
         "        return ended and len(self.cells) == len(self.leased), ended and not self.cells\n",
         "        return ended, ended\n",
+    ),
+    "a snapshot is not restored": Change(
+        NODES,
+        "self._attempt(running, lambda: running.invoker.restore(kept.snapshot(), running.context))",
+        "None",
+    ),
+    "a snapshot is not taken": Change(
+        NODES,
+        "                self._changes.update(self._snapshot(name, running, kept))\n",
+        "                pass\n",
+    ),
+    "the key of an effect depends on the replica": Change(
+        CONTEXT,
+        "        return hash_id(self.run_id, self.node, self.input_id)\n",
+        "        return hash_id(self.run_id, self.node, self.input_id, self.slot)\n",
+    ),
+    "what a suspended sink holds is not kept": Change(
+        SUSPENDING,
+        "                self._keep(number, turn, delivery.envelope)\n",
+        "",
+    ),
+    "a resumed run begins as if nothing had been settled": Change(
+        PAST,
+        "                settled = [self._settled_by(name) for name in inputs]\n",
+        "                settled: list[list[OriginRecord]] = [[] for _ in inputs]\n",
+    ),
+    "a resumed source says again what it said": Change(
+        SOURCE,
+        "if not (self._said and self._said[each.channel].covers(each.envelope.origin, each.envelope.path))",
+        "if each",
+    ),
+    "who is given up forgets its outbox": Change(
+        CORE,
+        "            yield from self.republish()\n            self.require_not_abandoned()\n",
+        "            self.require_not_abandoned()\n            yield from self.republish()\n",
+    ),
+    "what is recorded once is not looked up": Change(
+        CORE,
+        "                recalled = yield Recall(element.input_id)\n",
+        "                recalled = None\n",
     ),
 }
 """What is planted, and where."""

@@ -23,8 +23,9 @@ from videoflow.simulation import (
     kind_of,
 )
 from videoflow.simulation import _library as library
+from videoflow.simulation._kinds import KINDS
 from videoflow.simulation._schedule import actions_at, choose_faults
-from videoflow.simulation._table import KINDS, POINTS
+from videoflow.simulation._table import POINTS, why_not
 
 SCHEDULES = 250
 _SAME = """
@@ -110,7 +111,7 @@ def test_a_schedule_in_which_nothing_happened_does_not_count() -> None:
 
 
 def test_a_stop_ends_the_run_early_and_the_rest_is_equal() -> None:
-    ends = [chain(30).run(Schedule(3, (), stop_at=step)) for step in range(10, 200, 10)]
+    ends = [chain(30).run(Schedule(3, (), stops=(step,))) for step in range(10, 200, 10)]
     assert all(result.violations == () for result in ends)
     assert any(result.stopped for result in ends)
 
@@ -156,16 +157,44 @@ def test_faults_are_chosen_where_something_was_reached() -> None:
     )
 
 
-def test_the_table_has_a_row_for_each_point_and_tells_what_is_missing() -> None:
+def test_the_table_has_a_cell_for_each_point_that_tasks_of_a_kind_come_to() -> None:
     table = Table([(("publish.sent", "crash", "source"), 3), (("publish.sent", "raise", "source"), 1)])
-    assert table.missing(2) == [("publish.sent", "raise", "source"), ("publish.sent", "delay", "source")]
-    assert [line.split() for line in table.lines()] == [
-        ["source"],
-        ["publish.sent", "crash", "3"],
-        ["publish.sent", "raise", "1"],
-        ["publish.sent", "delay", "0"],
-    ]
-    assert "publish.sent" in POINTS
+    missing = table.missing(2)
+    assert ("publish.sent", "crash", "source") not in missing
+    assert {("publish.sent", "raise", "source"), ("publish.sent", "delay", "join")} <= set(missing)
+    assert not any(kind == "sink" and point == "publish.sent" for point, _, kind in missing)
+    assert why_not("publish.sent", "sink") == "nothing reads it"
+    header, *rows = table.lines()
+    assert header.split()[0] == "source"
+    row = next(row for row in rows if row.startswith("publish.sent crash"))
+    assert row.split()[:4] == ["publish.sent", "crash", "3", "0"]
+    assert len(rows) == sum(len(actions_at(point)) for point in POINTS)
+
+
+def test_a_stop_may_come_twice_or_end_without_draining() -> None:
+    twice = [chain(30).run(Schedule(3, stops=(step, step + 4))) for step in range(10, 200, 20)]
+    quits = [chain(30).run(Schedule(3, stops=(step, step + 4), quits=True)) for step in range(10, 200, 20)]
+    assert all(result.violations == () for result in (*twice, *quits))
+    assert sum(r.steps for r in quits) < sum(r.steps for r in twice)
+
+
+def test_a_run_that_is_resumed_comes_to_what_it_comes_to_without_a_stop() -> None:
+    simulation = chain(30)
+    for step in range(10, 200, 20):
+        result = simulation.run(Schedule(4, stops=(step,), resumed=True), telling=True)
+        assert result.violations == ()
+        assert result.stopped
+        starts = [
+            event.what for event in result.story if event.station == "saver-0" and "starts" in event.what
+        ]
+        assert len(starts) == 2
+
+
+def test_a_wake_up_that_is_lost_only_takes_time() -> None:
+    lost = tuple(PlannedFault("saver-0", "call:wake", "lost", hit) for hit in (1, 2, 3))
+    result = chain().run(Schedule(5, lost, calm=True))
+    assert len(result.fired) == 3
+    assert result.violations == ()
 
 
 def test_an_aborted_parent_and_one_that_ended_do_not_hold_up_a_join() -> None:

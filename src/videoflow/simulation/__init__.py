@@ -8,12 +8,13 @@ says so by level.
 
 from videoflow.simulation._explore import Found, Search, explore, graph_of, results
 from videoflow.simulation._generated import FEATURES, generate
+from videoflow.simulation._kinds import kind_of
 from videoflow.simulation._levels import Level
 from videoflow.simulation._schedule import PlannedFault, Schedule
 from videoflow.simulation._shrinking import promise_of, shrink, story
 from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._standins import StandIn, recorded
-from videoflow.simulation._subject import Subject, kind_of, subject_of
+from videoflow.simulation._subject import Subject, subject_of
 from videoflow.simulation._table import Table
 
 __all__ = [

@@ -6,9 +6,9 @@ Used by the judge of a run.
 from dataclasses import dataclass
 
 from videoflow.backends.coverage import OriginRecord
-from videoflow.backends.messaging import ChannelId, Kind
+from videoflow.backends.messaging import ChannelId, Kind, SubscriptionId
 from videoflow.backends.outcomes import Known, Observation
-from videoflow.engines.accounting import RunFacts, account_of_edges, make_report
+from videoflow.engines.accounting import RunFacts, Suspended, account_of_edges, make_report
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import InputMode
@@ -35,6 +35,9 @@ class Outcome:
         renumbered: Live sources that began another epoch.
         left: Objects that are still claimed when everybody is gone.
         violations: What was seen while it ran that may not be.
+        quit: It was ended without draining.
+        keeps: Something is kept for another run, and in flight therefore.
+        suspended: What another run can go on with, or None.
     """
 
     record: Record
@@ -47,6 +50,9 @@ class Outcome:
     renumbered: frozenset[str]
     left: list[str]
     violations: list[str]
+    quit: bool = False
+    keeps: bool = False
+    suspended: Suspended | None = None
 
 
 def outcome_of(run: SimulatedRun) -> Outcome:
@@ -61,31 +67,40 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             announced[channel] = run.observer.announced(channel, deadline=deadline)
         return announced[channel]
 
+    def read_settled(subscription: SubscriptionId) -> Records:
+        return run.observer.settled(subscription, deadline=deadline)
+
+    past = run.past
+    announced_in_all = read_announced if past is None else past.announced(read_announced)
+    settled_in_all = read_settled if past is None else past.settled(read_settled, deadline)
     edges = account_of_edges(
-        plan,
-        RUN_ID,
-        run.subject.programs,
-        run.inner_ledger,
-        read_announced,
-        lambda subscription: run.observer.settled(subscription, deadline=deadline),
-        now,
+        plan, RUN_ID, run.subject.programs, run.inner_ledger, announced_in_all, settled_in_all, now
     )
-    report = make_report(
-        RunFacts(
-            plan=plan,
-            run_id=RUN_ID,
-            options=RunOptions(),
-            runtime=runtime,
-            edges=edges,
-            figures=_figures(run),
-            restarts=_restarts(run),
-            began_wall=0.0,
-            seconds=now,
-            now=now,
-            lost=run.lost,
-        )
+    figures = _figures(run)
+    facts = RunFacts(
+        plan=plan,
+        run_id=RUN_ID,
+        options=RunOptions(),
+        runtime=runtime,
+        edges=edges,
+        figures=figures if past is None else past.figures(figures),
+        restarts=_restarts(run),
+        began_wall=0.0,
+        seconds=now,
+        now=now,
+        quit=run.quit,
+        lost=run.lost,
+        kept={} if past is None else past.kept(deadline),
+        called_again={} if past is None else past.called_again(),
+        resumed_from="" if past is None else past.run_id,
     )
+    report = make_report(facts)
+    suspended = None
+    if past is not None:
+        ends = announced_in_all, past.settled(read_settled, deadline, whole=False)
+        suspended = past.suspended(report, (), run.inner_ledger, ends, facts.figures)
     letters = runtime.dead_letters(deadline=deadline)
+    _leave_markers(run)
     run.pool.sweep(now)
     return Outcome(
         record=run.record,
@@ -100,7 +115,7 @@ def outcome_of(run: SimulatedRun) -> Outcome:
         kinds={task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks},
         announced={
             f"{channel.ref.node}.{channel.ref.port}": _known(
-                read_announced(channel_id(channel.ref, plan.spec.flow_id, RUN_ID))
+                announced_in_all(channel_id(channel.ref, plan.spec.flow_id, RUN_ID))
             )
             for channel in plan.channels
         },
@@ -110,7 +125,20 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()
         ],
         violations=run.violations,
+        quit=run.quit,
+        keeps=bool(facts.kept),
+        suspended=suspended,
     )
+
+
+def _leave_markers(run: SimulatedRun) -> None:
+    """Lets go of the markers that nobody took: they are left, and gone with the channels of the run."""
+    for spec in run.subject.subscriptions:
+        if spec.subscription.slot is None:
+            continue
+        channel = run.broker.channel(spec.subscription.channel)
+        for cell in channel.subscriptions[spec.subscription].cells.values():
+            channel.unhold(cell.entry)
 
 
 def _known(records: Records) -> tuple[OriginRecord, ...]:

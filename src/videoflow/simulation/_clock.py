@@ -8,6 +8,7 @@ caught up.
 from collections.abc import Sequence
 
 from videoflow.clock import Signal, Waitable, Waker, WouldBlock
+from videoflow.simulation._script import Script
 
 _WAITS = 20
 
@@ -20,14 +21,16 @@ class Now:
 
 
 class Wake(Waker):
-    """Notes that somebody woke the worker."""
+    """Notes that somebody woke the worker; that may be lost, and then it waits until its deadline."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Script) -> None:
         self.woken = False
+        self._script = script
 
     def wake(self) -> None:
         """Notes it."""
-        self.woken = True
+        if not self.woken and self._script.reach("call:wake") is None:
+            self.woken = True
 
     def __del__(self) -> None:
         """There is nothing to close."""
@@ -35,6 +38,11 @@ class Wake(Waker):
 
 class StationClock:
     """The clock of one worker.
+
+    Args:
+        now: The time of the run.
+        script: Says which wake-ups are lost.
+        calm: Nobody overtakes who waits.
 
     Attributes:
         now: Of the run.
@@ -45,7 +53,7 @@ class StationClock:
         wake: Notes that somebody woke it meanwhile, perhaps in vain.
     """
 
-    def __init__(self, now: Now, *, calm: bool = False) -> None:
+    def __init__(self, now: Now, script: Script, *, calm: bool = False) -> None:
         self.now = now
         self._calm = calm
         self.local = 0.0
@@ -53,7 +61,7 @@ class StationClock:
         self.waitables: Sequence[Waitable] = ()
         self.until = 0.0
         self.waits = 0
-        self.wake = Wake()
+        self.wake = Wake(script)
 
     def monotonic(self) -> float:
         """Returns the worker's time."""

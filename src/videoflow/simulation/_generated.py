@@ -42,6 +42,9 @@ FEATURES = frozenset(
         "partitions",
         "join-replicas",
         "deep-joins",
+        "snapshots",
+        "markers",
+        "effect-keys",
     )
 )
 """What a graph may have."""
@@ -50,7 +53,7 @@ _MOST_NODES = 8
 _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
-_ORDERED = 0.15
+_ORDERED = 0.3
 
 
 @dataclass
@@ -156,7 +159,7 @@ def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
         n, other = chance.choice(apart)
         growing.read.add(n)
         return [merge(first.port, other.port)], first.sources | other.sources, [first, other]
-    if equal and growing.has("joins", 0.7):
+    if equal and growing.has("joins", 0.85):
         chosen = chance.sample(equal, min(len(equal), chance.choice((1, 1, 2))))
         growing.read |= {n for n, _ in chosen}
         ends = [first, *(end for _, end in chosen)]
@@ -173,7 +176,7 @@ def _may_meet(growing: _Growing, one: _End, other: _End) -> bool:
 
 def _live_or_not(growing: _Growing, end: _End) -> Wired:
     port: Port = end.port
-    if not end.scope and growing.has("latest", 0.12):
+    if not end.scope and growing.has("latest", 0.15):
         age = growing.chance.choice((None, None, 5.0))
         return port.latest(capacity=growing.chance.choice((1, 1, 2)), max_age_seconds=age)
     return port
@@ -204,7 +207,14 @@ def _step(growing: _Growing) -> None:
     cls = _class(growing, joins=joins, deep=bool(scope))
     if cls is library.Moody:
         options["deterministic"] = False
-    stateless = cls in (library.Step, library.Same, library.Fork, library.Split)
+    stateless = cls in (
+        library.Step,
+        library.Same,
+        library.Fork,
+        library.Split,
+        library.Steered,
+        library.Moody,
+    )
     if stateless and not joins:
         _spread(growing, options)
     elif joins and growing.has("join-replicas", 0.2):
@@ -213,12 +223,16 @@ def _step(growing: _Growing) -> None:
         options |= {"replicas": 2, "partition_by": chance.choice(("key", "source"))}
     if growing.has("fused", 0.35):
         _group(growing, options, above, joins=joins or not isinstance(inputs[0], Port))
-    arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.4)}
+    arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.5)}
     if growing.has("skips", 0.3):
         arguments["skips"] = chance.choice((2, 3, 4))
     arguments["trouble"] = _trouble(growing)
     node: Any = cls(**arguments, **options)
     node(*inputs)
+    if cls in (library.Steered, library.SteeredSum):
+        markers = chance.randrange(len(growing.ends))
+        growing.read.add(markers)
+        node.control(growing.ends[markers].port)
     flushes = cls is library.LastWords or any(end.flushes for end in above)
     for port in node.ports:
         name = options["name"]
@@ -228,12 +242,18 @@ def _step(growing: _Growing) -> None:
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
-    if growing.has("state", 0.4 if joins or growing.fatal else 0.25):
-        return library.LastWords if growing.has("flush", 0.8 if growing.fatal else 0.5) else library.Sum
+    if growing.has("state", 0.55 if joins or growing.fatal else 0.25):
+        if growing.has("flush", 0.8 if growing.fatal else 0.5):
+            return library.LastWords
+        if growing.has("snapshots", 0.4):
+            return library.Private
+        return library.SteeredSum if growing.has("markers", 0.3) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split
-    if growing.has("moody", 0.08):
+    if growing.has("moody", 0.15):
         return library.Moody
+    if growing.has("markers", 0.1):
+        return library.Steered
     return chance.choice((library.Step, library.Step, library.Same, library.Fork))
 
 
@@ -270,6 +290,9 @@ def _sinks(growing: _Growing) -> list[Node]:
             sink: Any = library.Saver(chance.choice((1, 2, 3, 4)), name=growing.name("saver"))
         elif kind < 0.5 and "state" in growing.features:
             sink = library.Rows(name=growing.name("rows"))
+        elif growing.has("effect-keys", 0.4):
+            copies = 2 if growing.has("replicas", 0.4) else 1
+            sink = library.Keyed(name=growing.name("keyed"), replicas=copies)
         else:
             sink = library.Sink(name=growing.name("sink"))
         sinks.append(sink(_live_or_not(growing, end)))

@@ -27,7 +27,8 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     """
     aborted = found.report.failure is not None
     violations = list(found.violations)
-    violations += _ended(subject, found, aborted=aborted)
+    if not found.quit:
+        violations += _ended(subject, found, aborted=aborted)
     violations += _accounted(subject, found, stopped=stopped, aborted=aborted)
     levels = _levels(subject, found, aborted=aborted)
     for node in subject.plan.spec.nodes:
@@ -43,23 +44,33 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
         violations += _flushes(node.name, found, wanted, level)
         if node.traits.checkpoints and level is Level.EXACT:
             violations += _saved(node.name, found, wanted)
+        violations += _keyed(node.name, found, wanted, level)
+        violations += _marked(node.name, found)
     violations += _state(subject, found, wanted, levels)
     violations += _letters(found, wanted, levels)
     if not stopped:
         violations += _announced(subject, found, wanted, aborted=aborted)
+    if found.quit:
+        return violations
     violations += () if aborted else _told_aside(found)
-    # A task that is given up publishes nothing more, not even what it committed: the run's end clears that.
-    left = [each for each in found.left if not (aborted and "'intent/" in each)]
-    violations += [f"payloads: one was left: {each}" for each in left]
+    violations += [f"payloads: one was left: {each}" for each in found.left]
     return violations
 
 
 def _levels(subject: Subject, found: Outcome, *, aborted: bool) -> Mapping[str, Level]:
-    if not aborted and not found.renumbered:
+    lossy = aborted or found.quit
+    if not lossy and not found.renumbered:
         return subject.levels
-    return levels_of(
-        subject.plan.spec, own_state=subject.own_state, lossy=aborted, renumbered=found.renumbered
-    )
+    return levels_of(subject.plan.spec, own_state=subject.own_state, lossy=lossy, renumbered=found.renumbered)
+
+
+def suspended_well(found: Outcome) -> list[str]:
+    """Returns what may not be of a run that was stopped, and can be gone on with."""
+    return found.violations + [
+        f"coverage: {edge.parent} -> {edge.child} does not close: {edge.detail}"
+        for edge in found.report.edges
+        if not edge.closed
+    ]
 
 
 def _ended(subject: Subject, found: Outcome, *, aborted: bool) -> Iterator[str]:
@@ -90,7 +101,7 @@ def _accounted(subject: Subject, found: Outcome, *, stopped: bool, aborted: bool
     for edge in report.edges:
         if not edge.closed:
             yield f"coverage: {edge.parent} -> {edge.child} does not close: {edge.detail}"
-        elif edge.in_flight:
+        elif edge.in_flight and not (found.quit or found.keeps):
             yield f"coverage: {edge.in_flight} items of {edge.parent} -> {edge.child} are in flight"
     if aborted and not subject.may_fail:
         failure = report.failure
@@ -187,6 +198,25 @@ def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
             )
 
 
+def _keyed(node: str, found: Outcome, wanted: Outcome, level: Level) -> Iterator[str]:
+    """Looks at what was written under effect keys: each key stands for one effect, however often it came."""
+    mine, right = found.record.table(node), wanted.record.table(node)
+    for key, written in mine.items():
+        if any(row != written[0] for row in written):
+            yield f"effects: {node} wrote two things under one key"
+        elif level >= Level.SUBSET and (key not in right or right[key][0] != written[0]):
+            yield f"effects: {node} wrote something else under a key than without faults"
+    if level is Level.EXACT and len(mine) < len(right):
+        yield f"effects: {node} wrote {len(mine)} rows, {len(right)} without faults"
+
+
+def _marked(node: str, found: Outcome) -> Iterator[str]:
+    given: dict[str, Mark] = {}
+    for identity, value in found.record.markers.get(node, ()):
+        if given.setdefault(identity, value) != value:
+            yield f"markers: {node} was given another value when a marker came again"
+
+
 def _announced(subject: Subject, found: Outcome, wanted: Outcome, *, aborted: bool) -> Iterator[str]:
     """Compares what was said of every trace: an item, or a skip with its cause."""
     made = levels_made_of(
@@ -216,6 +246,8 @@ def _state(subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[st
         nodes = [plan.spec.node(name) for name in task.nodes]
         if any(levels[node.name] is not Level.EXACT or node.traits.collects for node in nodes):
             continue
+        if task.controls:
+            continue  # which markers came in time is not said
         mine = {key: value for (name, key), value in found.state.items() if name == task.name}
         right = {key: value for (name, key), value in wanted.state.items() if name == task.name}
         if mine != right:

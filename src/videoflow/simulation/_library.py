@@ -16,6 +16,7 @@ from videoflow.simulation._script import SimulatedDeath
 
 LARGE = 16384
 ITEM_BYTES = 2 * LARGE + 1024
+MARKERS = ":markers"
 Value = Any
 
 
@@ -232,6 +233,44 @@ class LastWords(Sum):
             yield Out(mixed(ctx.state[source], 1))
 
 
+class Private(Troubled):
+    """Keeps its sums to itself, and hands them over as a snapshot."""
+
+    def open(self, ctx: Context) -> None:
+        """Begins with none."""
+        self.sums: dict[str, int] = {}
+
+    def snapshot(self) -> dict[str, int]:
+        """Returns them, in the same order whatever came first."""
+        return dict(sorted(self.sums.items()))
+
+    def restore(self, value: dict[str, int]) -> None:
+        """Takes them back."""
+        self.sums = dict(value)
+
+    def process(self, *values: Value, ctx: Context) -> Value:
+        """Returns the sum so far."""
+        self.meet(ctx)
+        total = mixed(self.sums.get(ctx.source, self.salt), *map(number_of, values))
+        self.sums[ctx.source] = total
+        return self.answer(total)
+
+
+class Steered(Step):
+    """A step that is given markers; what it makes does not depend on them."""
+
+    def on_control(self, marker: Value) -> None:
+        """Does nothing with it."""
+
+
+class SteeredSum(Sum):
+    """A sum that counts its markers in its state; what it makes does not depend on them."""
+
+    def on_control(self, marker: Value, ctx: Context) -> None:
+        """Counts it."""
+        ctx.state[MARKERS] = ctx.state.get(MARKERS, 0) + 1
+
+
 class Moody(Troubled):
     """Answers differently when it runs again, and says so."""
 
@@ -251,6 +290,18 @@ class Sink(Consumer):
 
     def consume(self, *values: Value) -> None:
         """Does nothing with it."""
+
+
+class Keyed(Consumer):
+    """Writes to something that knows a repetition by its key."""
+
+    effect_key_seconds = None
+    table: Mapping[str, Any] = {}
+
+    def consume(self, *values: Value, ctx: Context) -> None:
+        """Writes a row under the key of this effect."""
+        table: Any = self.table
+        table.setdefault(ctx.effect_key, []).append((ctx.source, ctx.ordinal, tuple(map(mark, values))))
 
 
 class Rows(Consumer):

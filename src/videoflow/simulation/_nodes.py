@@ -155,6 +155,13 @@ class SimulatedNodes(TaskNodes):
         watching.record.flushes.setdefault(name, []).append(noted)
         return answer
 
+    def control(self, name: str, element: Element, attempt: int) -> Returned | Failure:
+        """Gives a node a marker, and notes it."""
+        answer = alive(super().control(name, element, attempt))
+        noted = self._watching.record.markers.setdefault(name, [])
+        noted.append((element.input_id, mark(element.values)))
+        return answer
+
     def checkpoint(self, name: str, *, final: bool) -> int | Failure:
         """Lets a node make its inputs durable."""
         return alive(super().checkpoint(name, final=final))

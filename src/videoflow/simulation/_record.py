@@ -60,6 +60,8 @@ class Record:
         flushes: Node → (station, whether its last words were committed before it was asked, mark of the
             answer).
         disks: Node → what a sink with checkpoints wrote, and was not cut off again.
+        tables: Node → effect key → what was written under it, each time.
+        markers: Node → (identity, mark) of each marker that it was given.
         feeds: Node → items that a live source has made; it never makes one of them again.
         recorded: (node, input id) → its answer, for stand-ins of later runs; filled where wanted.
         produced: Source → (offset, answer), likewise.
@@ -68,11 +70,17 @@ class Record:
     calls: dict[str, list[Made]] = field(default_factory=dict)
     flushes: dict[str, list[tuple[str, bool, Mark]]] = field(default_factory=dict)
     disks: dict[str, list[Any]] = field(default_factory=dict)
+    tables: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    markers: dict[str, list[tuple[str, Mark]]] = field(default_factory=dict)
     feeds: dict[str, int] = field(default_factory=dict)
 
     def disk(self, node: str) -> list[Any]:
         """Returns what stands for a node's file."""
         return self.disks.setdefault(node, [])
+
+    def table(self, node: str) -> dict[str, list[Any]]:
+        """Returns what stands for what a node writes to under effect keys."""
+        return self.tables.setdefault(node, {})
 
 
 def mark(value: Value) -> Mark:

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from videoflow import faults
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPool, MemoryRuntimeStore
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
-from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger
+from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger, Past, Suspended
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
-from videoflow.simulation._library import Live, Moody, Saver, Troubled
+from videoflow.simulation._library import Keyed, Live, Moody, Saver, Troubled
 from videoflow.simulation._nodes import SimulatedNodes, Watching
 from videoflow.simulation._record import Record
+from videoflow.simulation._resuming import SimulatedResumption
 from videoflow.simulation._schedule import FENCED, PlannedFault, Schedule
 from videoflow.simulation._script import Script
 from videoflow.simulation._station import Ending, Incarnation, Station
@@ -50,6 +51,7 @@ class SimulatedRun:
         telling: bool = False,
         peaceful: bool = False,
         filling: frozenset[str] = frozenset(),
+        earlier: "tuple[SimulatedRun, Suspended] | None" = None,
     ) -> None:
         self.subject = subject
         self.schedule = schedule
@@ -61,20 +63,26 @@ class SimulatedRun:
         self.filling = filling
         self.chance = random.Random(schedule.seed)
         self.time = Now()
-        self.clock = StationClock(self.time)
+        self.clock = StationClock(self.time, Script())
         self.pool = MemoryPool(BUDGET_BYTES)
         self.broker = MemoryBroker(self.pool)
         self.store = MemoryRuntimeStore(self.clock)
         self.runtime = FlowRuntime(self.store, RUN_ID)
         self.observer = MemoryMessaging(self.broker, "observer", self.clock)
-        self.inner_ledger = InnerLedger()
-        self.record = Record()
+        resumption = SimulatedResumption(earlier[1], earlier[0].runtime) if earlier else None
+        self.past = None
+        if schedule.resumed:
+            self.past = Past(subject.plan, RUN_ID, self.runtime, resumption, self.clock)
+            self.past.begin()
+        self.inner_ledger = InnerLedger() if self.past is None else self.past.inner()
+        self.record: Record = earlier[0].record if earlier else Record()
         self.desired = Desired.RUN
         self.failed_task: str | None = None
         self.lost: dict[str, str] = {}
         self.current: Station | None = None
         self.zombies = Zombies(self.observer, self.broker)
         self.stopped_at: int | None = None
+        self.quit = False
         self.limits = dict(schedule.items or ())
         plan = subject.plan
         planned: dict[str, list[PlannedFault]] = {}
@@ -92,6 +100,8 @@ class SimulatedRun:
             for rank, task in enumerate(plan.tasks)
             for slot in range(task.replicas)
         ]
+        for station, before in zip(self.stations, earlier[0].stations if earlier else (), strict=False):
+            station.goes_on_with(before)
         self._favoured = {station.name: self.chance.random() for station in self.stations}
         self._bias = 0.0 if schedule.calm else self.chance.choice((0.0, 0.0, 0.5, 0.9))
         self._provision()
@@ -108,11 +118,13 @@ class SimulatedRun:
         """Makes the next incarnation of a station, as an engine starts a worker."""
         subject, task = self.subject, station.task
         station.incarnations += 1
-        number = station.incarnations
+        number = station.incarnations + station.before
         owner = f"{station.name}-{number}"
-        clock = station.clock = StationClock(self.time, calm=self.schedule.calm)
+        clock = station.clock = StationClock(self.time, station.script, calm=self.schedule.calm)
         control = RunControl()
         control.raise_desired(self.desired, self.failed_task)
+        if self.quit:
+            control.end_now()
         instances = {name: subject.make(name) for name in task.nodes}
         for name, instance in instances.items():
             self._give(name, instance)
@@ -144,8 +156,8 @@ class SimulatedRun:
             station.slot,
             owner,
             abandon=self.failed_task == task.name,
-            restarted=number > 1,
-            died="a simulated death" if number > 1 else "",
+            restarted=station.incarnations > 1,
+            died="a simulated death" if station.incarnations > 1 else "",
         )
         shell = Shell(job, backends, nodes, control, station)
         self._tell(station, f"starts (incarnation {number})")
@@ -155,6 +167,8 @@ class SimulatedRun:
         """Gives a node of ours what outlives it."""
         if isinstance(instance, Saver):
             instance.disk = self.record.disk(name)
+        elif isinstance(instance, Keyed):
+            instance.table = self.record.table(name)
         elif isinstance(instance, Live | Moody):
             instance.feed, instance.key = self.record.feeds, name
         if isinstance(instance, Troubled):
@@ -196,10 +210,8 @@ class SimulatedRun:
         since = 0.0
         live = list(self.stations)
         while live:
-            if self.step == self.schedule.stop_at and self.desired is Desired.RUN:
-                self.stopped_at = self.step
-                self.runtime.raise_desired(Desired.STOP, deadline=1.0)
-                self._desire(Desired.STOP)
+            if self.step in self.schedule.stops:
+                self._stop()
             self.step += 1
             now, step = self.time.seconds, self.step
             able = [s for s in live if s.able(now, step)]
@@ -219,6 +231,21 @@ class SimulatedRun:
             if self.step > _MOST_STEPS:
                 self._stalled(live, "the run does not come to its end")
                 return
+
+    def _stop(self) -> None:
+        """Does what an engine does that is asked to stop, perhaps again."""
+        if self.stopped_at is None and self.desired is Desired.RUN:
+            if self.past is not None:
+                self.past.ask_to_suspend(1.0)
+        elif self.stopped_at is None or self.desired is not Desired.STOP:
+            return
+        elif self.schedule.quits and self.step == self.schedule.stops[-1]:
+            self.quit = True
+            for station in self.stations:
+                station.told_to_quit()
+        self.stopped_at = self.step
+        self.runtime.raise_desired(Desired.STOP, deadline=1.0)
+        self._desire(Desired.STOP)
 
     def _stalled(self, live: Sequence[Station], how: str) -> None:
         waiting = [
@@ -261,8 +288,8 @@ class SimulatedRun:
         while ending is Ending.GOES_ON and station.keeps_to_itself:
             ending = self._step(station)
         self.current = None
-        if ending is Ending.ENDED:
-            self._tell(station, f"ends with {station.kind}")
+        if ending in (Ending.ENDED, Ending.QUIT):
+            self._tell(station, f"ends with {station.kind}" if ending is Ending.ENDED else "quits")
             self._leave(station)
             station.done = True
         elif ending is Ending.DIED:

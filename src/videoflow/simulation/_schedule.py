@@ -41,6 +41,7 @@ CALL_ACTIONS: Mapping[str, tuple[str, ...]] = {
     "observe": ("unreadable",),
     "acquire": ("unreadable",),
     "terminate": ("twice",),
+    "wake": ("lost",),
     "put": ("full",),
     "read": ("unreadable",),
 }
@@ -93,58 +94,81 @@ class Schedule:
     Attributes:
         seed: Of every choice that is not said here, above all who moves next.
         faults: What goes wrong.
-        stop_at: Step at which the run is asked to stop, or None.
+        stops: Steps at which the run is asked to stop; the first one counts, and the others change nothing.
+        quits: The last of them ends the run without draining.
+        resumed: It is stopped to be resumed, and another run goes on with it.
         items: Source → the most items that it makes; None in place of the mapping: all.
         calm: The one furthest downstream moves first, and calls take no time.
     """
 
     seed: int
     faults: tuple[PlannedFault, ...] = ()
-    stop_at: int | None = None
+    stops: tuple[int, ...] = ()
+    quits: bool = False
+    resumed: bool = False
     items: tuple[tuple[str, int], ...] | None = None
     calm: bool = False
 
+
+_ENDS = frozenset(("crash", "raise", "replace"))
+_NEEDED = frozenset(("call:look", "call:acquire", "call:observe", "call:commit"))
 
 Hits = Mapping[tuple[str, str], int]
 """(station, point) → how often it was reached without faults."""
 
 
 def choose_faults(
-    chance: random.Random, hits: Hits, count: int, weights: Mapping[str, int] | None = None
+    chance: random.Random,
+    hits: Hits,
+    count: int,
+    deaths: int = 4,
+    weights: Mapping[tuple[str, str], float] | None = None,
+    readers: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[PlannedFault, ...]:
     """Returns random faults at points that are known to be reached.
 
-    Each point has the same chance, however often it is reached, so that rare ones are not missed.
+    A point has the same chance however often it is reached, so that rare ones are not missed.
 
     Args:
         chance: Decides.
         hits: What is reached without faults.
         count: At most so many.
-        weights: Station → how often it is chosen among those that come to a point; 1 where it is not named.
+        deaths: At most so many of them end a process.
+        weights: (station, point) → how often it is chosen, compared with others; 1 where it is not named.
+        readers: Station → those that read live edges from it.
     """
-    weighed = weights or {}
-    stations: dict[str, list[str]] = {}
-    for station, point in hits:
-        stations.setdefault(point, []).append(station)
-    points = sorted(stations)
+    weighed, readers = weights or {}, readers or {}
+    places = sorted(hits)
+    rates = [weighed.get(place, 1.0) for place in places]
     faults: dict[tuple[str, str, int], PlannedFault] = {}
-    for _ in range(count if points else 0):
-        point = points[int(chance.random() * len(points))]
-        there = stations[point]
-        station = there[0]
-        if len(there) > 1:
-            station = chance.choices(there, [weighed.get(name, 1) for name in there])[0]
+    for _ in range(count if places else 0):
+        station, point = chance.choices(places, rates)[0]
+        action = chance.choice(actions_at(point))
         reached = hits[station, point]
         # The first one is to happen in any case: without faults before it the station comes there.
         hit = 1 + int(chance.random() * (reached + 1 if faults else (reached + 1) // 2))
-        fault = PlannedFault(station, point, chance.choice(actions_at(point)), hit)
-        faults[station, point, hit] = fault
-        if point == "outbox.published":  # who comes there has died with a commit that was not published
-            before = 1 + int(chance.random() * hits.get((station, "commit.after"), 1))
-            faults[station, "commit.after", before] = PlannedFault(station, "commit.after", "crash", before)
+        chosen = {(station, point, hit): PlannedFault(station, point, action, hit)}
+        first = _before(chance, hits, station, point, readers)
+        if first is not None:
+            chosen[first.station, first.point, first.hit] = first
+        if _deaths([*faults.values(), *chosen.values()]) <= deaths:
+            faults |= chosen
     return tuple(faults.values())
 
 
-def deaths(faults: Sequence[PlannedFault]) -> int:
-    """Returns how many of the faults end a process."""
-    return sum(fault.action in ("crash", "raise", "replace") for fault in faults)
+def _before(
+    chance: random.Random, hits: Hits, station: str, point: str, readers: Mapping[str, Sequence[str]]
+) -> PlannedFault | None:
+    """Returns what has to happen before a station comes to a point that no calm run comes to."""
+    after = {"outbox.published": "commit.after", "call:observe": "source.item"}.get(point)
+    if point == "tombstone.before":  # something is evicted where nobody takes it
+        late = readers[station][int(chance.random() * len(readers[station]))]
+        return PlannedFault(late, "acquire.after", "delay")
+    if after is None or (point == "call:observe" and (station, "source.item") not in hits):
+        return None
+    return PlannedFault(station, after, "crash", 1 + int(chance.random() * hits.get((station, after), 1)))
+
+
+def _deaths(faults: Sequence[PlannedFault]) -> int:
+    """Returns how many of the faults end a process, or may: one that cannot read what it needs gives up."""
+    return sum(fault.action in _ENDS or fault.point in _NEEDED for fault in faults)

@@ -67,7 +67,8 @@ class _Shrinking:
 
     def with_less_chance(self) -> None:
         """Takes the simplest order of moves, no stop, and the first time that each point is reached."""
-        self.keeps(replace(self.best.schedule, stop_at=None))
+        self.keeps(replace(self.best.schedule, stops=()))
+        self.keeps(replace(self.best.schedule, stops=self.best.schedule.stops[:1]))
         self.keeps(replace(self.best.schedule, calm=True))
         for number, fault in enumerate(self.best.schedule.faults):
             for hit in range(1, fault.hit):
@@ -113,8 +114,12 @@ def story(simulation: Simulation, result: Result, most: int = 60) -> Iterator[st
         yield f"  {node.name}: {node.qualname}{options}; {what}"
     yield "what goes wrong:"
     yield from (f"  {_fault(fault)}" for fault in result.schedule.faults)
-    if result.schedule.stop_at is not None:
-        yield f"  the run is asked to stop at step {result.schedule.stop_at}"
+    for step in result.schedule.stops:
+        yield f"  the run is asked to stop at step {step}"
+    if result.schedule.quits:
+        yield "  the last time it is to end without draining"
+    if result.schedule.resumed:
+        yield "  it is stopped to be resumed, and another run goes on with it"
     events = [event for event in result.story if not event.what.startswith(("Pull (waits)", "NextItem"))]
     if len(events) > most:
         yield f"what happens, after {len(events) - most} other events:"

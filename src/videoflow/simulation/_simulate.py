@@ -4,19 +4,24 @@ Used by the search, by `videoflow simulate`, by tests.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from videoflow.planner.plan import CommitOrder
 from videoflow.simulation._account import Outcome, outcome_of
-from videoflow.simulation._judge import judge
+from videoflow.simulation._judge import judge, suspended_well
+from videoflow.simulation._kinds import kind_of
+from videoflow.simulation._rarity import chance_of
 from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._schedule import PlannedFault, Schedule, choose_faults
-from videoflow.simulation._subject import Subject, kind_of
+from videoflow.simulation._subject import Subject, live_readers
 from videoflow.simulation._telling import Event
 
-MOST_FAULTS = 4
-_STOPS = 0.05
-_RARE = {"join outbox": 9, "live source": 5, "ordered": 5, "keeping sink": 4, "ordered outbox": 3, "join": 2}
+MOST_FAULTS = 5
+MOST_DEATHS = 4
+_STOPS = 0.07
+_AGAIN = 0.25
+_QUITS = 0.5
+_RESUMED = 0.6
 Hit = tuple[str, str, str]
 """(point, action, kind of task)."""
 
@@ -67,7 +72,7 @@ class Simulation:
             for task in subject.plan.tasks
             for slot in range(task.replicas)
         }
-        self._weights = {station: _RARE[kind] for station, kind in self._kinds.items() if kind in _RARE}
+        self._live_readers = live_readers(subject.plan)
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
         self._hits: dict[tuple[str, str], int] = {}
         self.steps = 0
@@ -87,13 +92,15 @@ class Simulation:
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
         """Returns points that no calm run comes to: what follows a death, or an eviction."""
+        spec = self.subject.plan.spec
         found = {}
         for task in self.subject.plan.tasks:
-            live = any(c.reliability == "live" for output in task.outputs for c in output.channels)
             for slot in range(task.replicas):
                 if task.order is CommitOrder.OUTBOX and task.outputs:
                     found[f"{task.name}-{slot}", "outbox.published"] = 1
-                if live:
+                if not spec.node(task.nodes[0]).traits.resumable:
+                    found[f"{task.name}-{slot}", "call:observe"] = 1
+                if f"{task.name}-{slot}" in self._live_readers:
                     found[f"{task.name}-{slot}", "tombstone.before"] = 2
         return found
 
@@ -104,29 +111,48 @@ class Simulation:
     def schedule(self, seed: int) -> Schedule:
         """Returns the schedule of a seed."""
         chance = random.Random(seed)
-        most = min(MOST_FAULTS, self._least_retries + 1)
-        faults = choose_faults(chance, self._hits, 1 + int(chance.random() * most), self._weights)
-        stop_at = 1 + int(chance.random() * self.steps) if chance.random() < _STOPS else None
-        return Schedule(seed=chance.getrandbits(32), faults=faults, stop_at=stop_at)
+        deaths = min(MOST_DEATHS, self._least_retries + 1)
+        weights = {(s, point): chance_of(point, self._kinds[s]) for s, point in self._hits}
+        faults = choose_faults(
+            chance, self._hits, 1 + int(chance.random() * MOST_FAULTS), deaths, weights, self._live_readers
+        )
+        seed = chance.getrandbits(32)
+        if chance.random() >= _STOPS:
+            return Schedule(seed, faults)
+        first = 1 + int(chance.random() * self.steps)
+        again = chance.random() < _AGAIN
+        return Schedule(
+            seed,
+            faults,
+            stops=(first, first + 1 + int(chance.random() * 20)) if again else (first,),
+            quits=again and chance.random() < _QUITS,
+            resumed=not again and chance.random() < _RESUMED,
+        )
 
     def run(self, schedule: Schedule, *, telling: bool = False) -> Result:
         """Runs one schedule and judges it."""
         run = SimulatedRun(self.subject, schedule, telling=telling).go()
         found = outcome_of(run)
         stopped = run.stopped_at is not None
-        items = schedule.items
-        if stopped:
-            items = _items_made(found)
-        violations = judge(self.subject, found, self.reference(items), stopped=stopped)
-        fired = tuple(run.fired)
+        fired, steps, told = run.fired, run.step, run.story
+        if found.suspended is not None:
+            violations = suspended_well(found)
+            later = replace(schedule, seed=schedule.seed + 1, stops=())
+            run = SimulatedRun(self.subject, later, telling=telling, earlier=(run, found.suspended)).go()
+            found = outcome_of(run)
+            fired, steps, told = run.fired, steps + run.step, told + run.story
+            violations += judge(self.subject, found, self.reference(schedule.items), stopped=False)
+        else:
+            items = _items_made(found) if stopped else schedule.items
+            violations = judge(self.subject, found, self.reference(items), stopped=stopped)
         return Result(
             schedule=schedule,
             violations=tuple(violations),
-            fired=fired,
+            fired=tuple(fired),
             hits=tuple((fault.point, fault.action, self._kinds[fault.station]) for fault in fired),
             stopped=stopped,
-            steps=run.step,
-            story=tuple(run.story),
+            steps=steps,
+            story=tuple(told),
         )
 
 

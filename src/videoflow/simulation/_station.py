@@ -17,7 +17,7 @@ from videoflow.simulation._backends import FaultyPayloads
 from videoflow.simulation._clock import Now, StationClock
 from videoflow.simulation._nodes import SimulatedNodes
 from videoflow.simulation._script import Script, SimulatedDeath, end_process
-from videoflow.worker import RunControl, Shell, TaskFigures
+from videoflow.worker import Quit, RunControl, Shell, TaskFigures
 from videoflow.worker.core import Action, actions
 from videoflow.worker.core.actions import InnerFate
 
@@ -89,6 +89,7 @@ class Station:
         kind: Kind of the terminator with which it ended.
         flushed: It has committed its last words.
         fenced: It has an epoch, so that it may be replaced although it lives.
+        before: Incarnations in the runs before.
     """
 
     def __init__(
@@ -101,7 +102,8 @@ class Station:
         self.rank = rank
         self.fenced = fenced
         self.script = script
-        self.clock = StationClock(Now())
+        self.before = 0
+        self.clock = StationClock(Now(), script)
         self.live: Incarnation | None = None
         self.incarnations = 0
         self.deaths_in_a_row = 0
@@ -188,6 +190,8 @@ class Station:
             return Ending.WAITS
         except SimulatedDeath:
             return Ending.DIED
+        except Quit:
+            return self._quit(live)
         except Exception as error:  # noqa: BLE001  (a worker may end by any exception, as its process would)
             self.error = error
             return Ending.BROKE
@@ -218,16 +222,20 @@ class Station:
             return Ending.ENDED
         return Ending.GOES_ON
 
+    def _quit(self, live: Incarnation) -> Ending:
+        """Ends a worker that was told to end at once: its nodes are closed."""
+        ending = self._ending_of(_closed, live)
+        return Ending.QUIT if ending is Ending.BROKE else ending
+
+    def goes_on_with(self, before: "Station") -> None:
+        """Begins where a station of an earlier run has stopped, with the faults that are still to come."""
+        self.before = before.before + before.incarnations
+        self.flushed, self.script = before.flushed, before.script
+
     def break_down(self) -> None:
         """Ends the live incarnation as an exception ends a worker: its nodes are closed first."""
-        live = self.live
-        assert live is not None
-
-        def close(broken: Incarnation) -> Ending:
-            broken.shell.close()
-            return Ending.BROKE
-
-        self._ending_of(close, live)
+        assert self.live is not None
+        self._ending_of(_closed, self.live)
 
     def reach(self, barrier: str) -> None:
         """Does what is planned at a barrier that the worker has come to."""
@@ -247,6 +255,16 @@ class Station:
         if live is not None:
             control = live.control
             self.tell.append(lambda: control.raise_desired(desired, failed_task))
+
+    def told_to_quit(self) -> None:
+        """Tells the worker, before its next action, to end without draining."""
+        if self.live is not None:
+            self.tell.append(self.live.control.end_now)
+
+
+def _closed(live: Incarnation) -> Ending:
+    live.shell.close()
+    return Ending.BROKE
 
 
 def _moves(action: Action, answer: Answer) -> bool:

@@ -21,7 +21,7 @@ from videoflow.clock import ManualClock
 from videoflow.engines.accounting import channel_specs, subscription_specs
 from videoflow.graph import Compiled, Node, instantiate
 from videoflow.planner import PlanFacts, SizingDefaults, plan_flow
-from videoflow.planner.plan import CommitOrder, InputMode, Plan, TaskPlan
+from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.simulation._levels import Level, levels_of
 from videoflow.simulation._nodes import Recording
 from videoflow.worker import item_limits, make_program
@@ -143,13 +143,15 @@ def _copied(made: Node) -> Node:
     return copied
 
 
-def kind_of(plan: Plan, task: TaskPlan) -> str:
-    """Returns what kind of task it is, for the table of what was hit."""
-    nodes = [plan.spec.node(name) for name in task.nodes]
-    if task.mode is InputMode.SOURCE:
-        return "source" if nodes[0].traits.resumable else "live source"
-    if not any(node.ports for node in nodes):
-        kept = any(node.traits.checkpoints for node in nodes)
-        return "saving sink" if kept else "keeping sink" if task.order is CommitOrder.OUTBOX else "sink"
-    kind = {InputMode.COMPETING: "competing", InputMode.JOIN: "join", InputMode.ORDERED: "ordered"}[task.mode]
-    return f"{kind} outbox" if task.order is CommitOrder.OUTBOX else kind
+def live_readers(plan: Plan) -> dict[str, list[str]]:
+    """Returns station → the stations that read live edges from it."""
+    found: dict[str, list[str]] = {}
+    for task in plan.tasks:
+        for subscription in (s for given in task.inputs for s in given.subscriptions):
+            if subscription.latest is None:
+                continue
+            above = plan.task_of(subscription.channel.node)
+            for slot in range(above.replicas):
+                readers = found.setdefault(f"{above.name}-{slot}", [])
+                readers += [f"{task.name}-{number}" for number in range(task.replicas)]
+    return found

@@ -1,31 +1,80 @@
 """What was hit: point, action and kind of task, counted.
 
-Used by the search. A cell that was never reached is not there; whether all that can be there is there is for
-whoever reads the table to say.
+Used by the search. A point that tasks of a kind cannot come to has no cell, and says why; every other one
+has, whether it was hit or not.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from videoflow.simulation._schedule import BARRIER_ACTIONS, BARRIERS, CALL_ACTIONS, FENCED, actions_at
+from videoflow.simulation._kinds import KINDS
+from videoflow.simulation._schedule import BARRIERS, CALL_ACTIONS, FENCED, actions_at
 from videoflow.simulation._simulate import Hit
-
-KINDS = (
-    "source",
-    "live source",
-    "competing",
-    "ordered",
-    "ordered outbox",
-    "join",
-    "join outbox",
-    "sink",
-    "saving sink",
-    "keeping sink",
-)
-"""Every kind of task, as the columns of the table."""
 
 POINTS = (*BARRIERS, *(f"call:{name}" for name in CALL_ACTIONS), *(f"fence:{name}" for name in FENCED))
 """Every point, as its rows."""
+
+
+_SOURCES = frozenset(("source", "live source"))
+_SINKS = frozenset(("sink", "saving sink", "keeping sink"))
+_READING: tuple[str, ...] = (
+    "receive.after",
+    "process.before",
+    "settle.sent",
+    "release.before",
+    "call:settle",
+    "call:receive",
+)
+_READING += ("call:observe", "call:acquire", "call:wake", "call:read", "fence:Pull", "fence:Settle")
+_WRITING: tuple[str, ...] = (
+    "process.after",
+    "payload.sealed",
+    "publish.sent",
+    "publish.accepted",
+    "outbox.published",
+)
+_WRITING += (
+    "tombstone.before",
+    "flush.published",
+    "call:publish",
+    "call:terminate",
+    "call:put",
+    "fence:Publish",
+)
+_COMMITS = ("commit.before", "commit.after", "outbox.published", "flush.published", "fence:Commit")
+_FENCES = tuple(f"fence:{name}" for name in FENCED)
+
+REASONS: tuple[tuple[str, frozenset[str], tuple[str, ...]], ...] = (
+    ("a live source is replaced only when it is dead", frozenset(("live source",)), _FENCES),
+    ("it reads nothing", frozenset(("source",)), _READING),
+    ("it reads nothing", frozenset(("live source",)), tuple(p for p in _READING if p != "call:observe")),
+    ("nothing reads it", _SINKS, _WRITING),
+    ("it makes no items of its own", frozenset(KINDS) - _SOURCES, ("source.item",)),
+    ("it keeps nothing", frozenset(("competing", "ordered", "join", "sink")), _COMMITS),
+    (
+        "only a sink with checkpoints has effects of its own",
+        frozenset(KINDS) - {"saving sink"},
+        ("effect.done",),
+    ),
+    (
+        "what replicas say once is recorded with its bytes",
+        frozenset(("competing outbox",)),
+        ("payload.sealed", "call:put"),
+    ),
+    ("it has no epoch", frozenset(("competing", "competing outbox")), ("call:acquire", *_FENCES)),
+    (
+        "tasks whose replicas compete say nothing at the end",
+        frozenset(("competing outbox",)),
+        ("flush.published",),
+    ),
+    ("sources of generated graphs are fused with nothing", _SOURCES, ("outbox.published", "flush.published")),
+)
+"""Why tasks of some kinds do not come to some points."""
+
+
+def why_not(point: str, kind: str) -> str:
+    """Returns why tasks of a kind do not come to a point; "" where they do."""
+    return next((why for why, kinds, points in REASONS if kind in kinds and point in points), "")
 
 
 class Table:
@@ -44,31 +93,27 @@ class Table:
         """Returns the rarest cell that was hit, and how often."""
         return min(self.counts.items(), key=lambda item: item[1], default=None)
 
-    def reached(self) -> set[tuple[str, str]]:
-        """Returns each (point, kind) of which some action was hit."""
-        return {(point, kind) for point, _, kind in self.counts}
-
     def missing(self, least: int = 1) -> list[Hit]:
         """Returns the cells hit less than so often, of points that tasks of their kind come to."""
-        return [
-            (point, action, kind)
-            for point, kind in sorted(self.reached())
-            for action in actions_at(point)
-            if self.counts[point, action, kind] < least
-        ]
+        return [cell for cell in cells() if self.counts[cell] < least]
 
     def lines(self) -> Iterator[str]:
         """Yields the table: a row for each point and action, a column for each kind of task."""
-        kinds = [kind for kind in KINDS if any(found == kind for _, _, found in self.counts)]
-        width = max(len(f"{point} {action}") for point in POINTS for action in BARRIER_ACTIONS)
-        yield " " * width + "".join(f"{kind.replace(' ', '-'):>15}" for kind in kinds)
-        reached = self.reached()
+        width = max(len(f"{point} {action}") for point in POINTS for action in actions_at(point))
+        yield " " * width + "".join(f"{kind.replace(' ', '-'):>17}" for kind in KINDS)
         for point in POINTS:
             for action in actions_at(point):
-                if not any((point, kind) in reached for kind in kinds):
-                    continue
-                cells = [
-                    str(self.counts[point, action, kind]) if (point, kind) in reached else "-"
-                    for kind in kinds
+                counts = [
+                    "" if why_not(point, kind) else str(self.counts[point, action, kind]) for kind in KINDS
                 ]
-                yield f"{f'{point} {action}':<{width}}" + "".join(f"{cell:>15}" for cell in cells)
+                yield (
+                    f"{f'{point} {action}':<{width}}" + "".join(f"{count:>17}" for count in counts)
+                ).rstrip()
+
+
+def cells() -> Iterator[Hit]:
+    """Yields every cell: a point, an action there, and a kind of task that comes there."""
+    for point in POINTS:
+        for kind in KINDS:
+            if not why_not(point, kind):
+                yield from ((point, action, kind) for action in actions_at(point))
