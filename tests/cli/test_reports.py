@@ -157,6 +157,18 @@ def test_a_ledger_that_does_not_close_is_always_seen() -> None:
     assert "unknown" in text
 
 
+def test_an_output_is_named_as_one_would_type_it_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "out.jsonl").write_text("{}\n")
+    told = report(outputs=["out.jsonl"])
+    monkeypatch.chdir(tmp_path)
+    assert "again/out.jsonl, 3 B" in text_of(told, folder=tmp_path / "again")
+    monkeypatch.chdir(tmp_path / "again")
+    assert re.search(r" out\.jsonl, 3 B", text_of(told, folder=tmp_path / "again"))
+
+
 def test_outputs_are_shown_with_what_is_really_there(tmp_path: Path) -> None:
     (tmp_path / "people.mp4").write_bytes(b"x" * 2048)
     text = text_of(report(outputs=["people.mp4", "gone.jsonl", "rtmp://host/a"]), folder=tmp_path)

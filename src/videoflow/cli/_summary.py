@@ -147,14 +147,21 @@ def _output(output: str, folder: Path, started_at: str) -> str:
     if "://" in output:
         return output
     path = folder / output
+    shown = _from_here(path)
     begun = path.with_name(f"{path.name}.part")
     if not path.exists() and begun.exists():
-        return f"{output} (not finished; {output}.part, {show_bytes(begun.stat().st_size)})"
+        return f"{shown} (not finished; {shown}.part, {show_bytes(begun.stat().st_size)})"
     if not path.exists():
-        return f"{output} (not written)"
+        return f"{shown} (not written)"
     if path.is_dir():
-        return output
+        return shown
     found = path.stat()
     if started_at and found.st_mtime < datetime.fromisoformat(started_at).timestamp() - _CLOCK_SECONDS:
-        return f"{output} (not written; that of an earlier run, {show_bytes(found.st_size)}, is still there)"
-    return f"{output}, {show_bytes(found.st_size)}"
+        return f"{shown} (not written; that of an earlier run, {show_bytes(found.st_size)}, is still there)"
+    return f"{shown}, {show_bytes(found.st_size)}"
+
+
+def _from_here(path: Path) -> str:
+    """Returns a path as one would type it here."""
+    absolute, here = path.absolute(), Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else home_short(absolute)
