@@ -10,6 +10,7 @@ from tests.promises.planting import Change, Planted
 CORE, NODES, PENDING = "worker/core/_core.py", "worker/_nodes.py", "worker/core/_pending.py"
 CONCLUDING, PAYLOADS, RECORDS = "worker/core/_concluding.py", "worker/_payloads.py", "worker/_records.py"
 SHELL, SUSPENDING, REPLAYING = "worker/_shell.py", "worker/_suspending.py", "engines/_replaying.py"
+CHECKPOINTS = "worker/core/_checkpoints.py"
 REPLAYED, RUN = "nodes/replayed.py", "engines/_threads_run.py"
 TASKS, JUDGING = "planner/_tasks.py", "planner/_judging_engine.py"
 
@@ -32,6 +33,16 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         Change(CONCLUDING, "        yield from self.flushed_into(consumed)\n", ""),
         SINKS + "test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable",
         "five sums, and what they came to",
+    ),
+    "what a suspended sink holds never came out": (
+        Change(CHECKPOINTS, "                yield from self.settle(Pending([], [], inner))\n", ""),
+        SINKS + "test_what_a_sink_holds_when_a_run_is_suspended_has_come_out_of_the_nodes_above_it",
+        "never came out",
+    ),
+    "what is flushed inside a task is of no source": (
+        Change("worker/core/_walk.py", "last=at.ordinal, source=at.node, after", "last=at.ordinal, after"),
+        SINKS + "test_a_sink_is_told_the_same_of_what_is_flushed_fused_or_not",
+        "assert ",
     ),
     "a source keeps its sink from saying what is durable": (
         Change(

@@ -1,9 +1,11 @@
 """What is kept, flushed and answered inside a task: it is not ahead of its sink, and no death loses it."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
+import videoflow as vf
+from tests.engines.flows import Numbers, Total
 from tests.simulation.graphs import simulated, source
 from videoflow.graph import Context
 from videoflow.simulation import PlannedFault, Schedule
@@ -45,10 +47,48 @@ def test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable
     assert broken(Late(1, name="late", fuse="one")(total), *schedules) == []
 
 
+def test_what_a_sink_holds_when_a_run_is_suspended_has_come_out_of_the_nodes_above_it() -> None:
+    total = library.LastWords(1, name="total", fuse="one")(source(7))
+    schedules = [Schedule(seed, stops=(seed,), resumed=True) for seed in range(30, 90, 6)]
+    simulation = simulated(Late(1, name="late", fuse="one")(total))
+    results = [simulation.run(schedule) for schedule in schedules]
+    assert any(result.stopped for result in results)
+    assert [violation for result in results for violation in result.violations] == []
+
+
 def test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable() -> None:
     last = library.LastWords(1, name="last", fuse="one")(source(5))
     simulation = simulated(library.Saver(3, name="saver", fuse="one")(last))
     assert len(simulation.reference(None).record.disks["saver"]) == 6, "five sums, and what they came to"
+
+
+class Told(vf.Consumer):
+    """Keeps what it is given, and from which source."""
+
+    collects = True
+    holds_items = 5
+
+    def __init__(self, **options: Unpack[vf.NodeOptions]) -> None:
+        super().__init__(**options)
+        self.rows: list[Any] = []
+
+    def consume(self, value: Any, ctx: vf.Context) -> None:
+        self.rows.append([value, ctx.source, ctx.time_seconds])
+
+    def checkpoint(self, ctx: vf.Context) -> int:
+        for row in self.rows:
+            ctx.state[f"row/{len(ctx.state):08d}"] = row
+        count, self.rows = len(self.rows), []
+        return count
+
+
+def test_a_sink_is_told_the_same_of_what_is_flushed_fused_or_not() -> None:
+    flow = vf.Flow(
+        [Told(name="told", fuse="one")(Total(name="total", fuse="one")(Numbers(7, name="numbers")))]
+    )
+    fused, apart = flow.run().values["told"], flow.run(fuse=False).values["told"]
+    assert fused == apart
+    assert [value for value, _, _ in fused][-1] == {"final": 21}
 
 
 def test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task() -> None:

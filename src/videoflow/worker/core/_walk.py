@@ -109,7 +109,7 @@ class Walk:
         for index, output in enumerate(outputs):
             at = Origin(origin.node, origin.epoch, origin.ordinal + index)
             input_id = hash_id(self._program.run_id, node.spec.name, output[0], "flush", self._part, index)
-            element = Element(input_id, at, last=at.ordinal, after=after)
+            element = Element(input_id, at, last=at.ordinal, source=at.node, after=after)
             made = self._emit(node, element, (output,), outcome)
             yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, False)
         return outcome
