@@ -3,6 +3,7 @@
 #   make test   all checks and tests, with a table of what took how long
 #   make lint   the checks alone
 #   make storm  the long crash tests
+#   make bench  speed as ratios to floors and peers; BENCH= names workloads and options, such as "W1a W2 --rounds 3"
 #   make simulate   100 000 simulated schedules of faults, and what they hit
 # PYTHON= names an interpreter (3.11 or newer), VENV= another folder for the environment.
 
@@ -13,10 +14,11 @@ SHELL := bash
 VENV ?= .venv
 SOURCE ?=
 OUT ?= out/demo
+BENCH ?=
 BIN := $(abspath $(VENV))/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 
-.PHONY: help venv demo test lint storm simulate clean
+.PHONY: help venv demo test lint storm simulate bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -52,6 +54,10 @@ storm: venv
 
 simulate: venv
 	@VENV="$(abspath $(VENV))" tools/check.sh simulate
+
+bench: venv
+	@"$(BIN)/python" -m benchmarks.setup
+	@"$(BIN)/python" -m benchmarks $(BENCH)
 
 clean:
 	rm -rf .work out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
