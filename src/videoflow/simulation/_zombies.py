@@ -17,7 +17,7 @@ from videoflow.errors import FlowError, StaleAuthority
 from videoflow.simulation._clock import StationClock
 from videoflow.simulation._schedule import FENCED
 from videoflow.simulation._station import Incarnation, Station
-from videoflow.worker import WorkerFatal
+from videoflow.worker import Quit, WorkerFatal
 from videoflow.worker.core import actions
 
 _ACTIONS = 6
@@ -89,7 +89,7 @@ class Zombies:
             if isinstance(live.action, actions.Commit) and answer is CommitOutcome.COMMITTED:
                 violations += _committed(zombie, stations)
             live.action = live.steps.send(answer)
-        except (StopIteration, WouldBlock, WorkerFatal, StaleAuthority, FlowError):
+        except (StopIteration, WouldBlock, Quit, WorkerFatal, StaleAuthority, FlowError):
             return False
         return True
 
