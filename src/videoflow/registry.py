@@ -5,10 +5,13 @@ known one.
 """
 
 import difflib
-from importlib.metadata import entry_points
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from videoflow.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 ENGINES = "videoflow.engines"
 ALLOCATORS = "videoflow.allocators"
@@ -18,7 +21,7 @@ Registered: TypeAlias = Any
 
 def names(group: str) -> tuple[str, ...]:
     """Returns the names registered in a group, sorted."""
-    return tuple(sorted(point.name for point in entry_points(group=group)))
+    return tuple(sorted(point.name for point in _registered(group)))
 
 
 def load(group: str, name: str) -> Registered:
@@ -27,7 +30,7 @@ def load(group: str, name: str) -> Registered:
     Raises:
         UsageError: Nothing is registered under that name.
     """
-    for point in entry_points(group=group):
+    for point in _registered(group):
         if point.name == name:
             return point.load()
     known = names(group)
@@ -37,3 +40,9 @@ def load(group: str, name: str) -> Registered:
         cause=f"known are {', '.join(known) or 'none (is videoflow installed?)'}",
         remedy=f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(known)}",
     )
+
+
+def _registered(group: str) -> "EntryPoints":
+    """Returns the entry points of a group; what reads them loads readers of mail and of archives with it."""
+    found: EntryPoints = import_module("importlib.metadata").entry_points(group=group)
+    return found

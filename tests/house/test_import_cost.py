@@ -79,6 +79,18 @@ def test_the_node_library_can_be_named_without_its_libraries(tmp_path: Path) -> 
     assert not {name for name in loaded if name.partition(".")[0] in FORBIDDEN}
 
 
+def test_a_worker_process_loads_nothing_that_only_others_need(tmp_path: Path) -> None:
+    loaded = loaded_modules("import videoflow.worker.process", tmp_path)
+    assert not {name for name in loaded if name.partition(".")[0] in FORBIDDEN}
+    assert not loaded & {"asyncio", "ssl", "email", "importlib.metadata", "rich", "typer"}
+
+
+def test_a_command_loads_no_library_that_checks_data(tmp_path: Path) -> None:
+    loaded = loaded_modules("import videoflow.cli.app; videoflow.cli.app.main(['--version'])", tmp_path)
+    assert "typer" in loaded
+    assert "pydantic" not in loaded
+
+
 def test_the_import_adds_little_to_python_with_numpy(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -4,7 +4,6 @@ Used by the worker and by `drive`, one invoker per node and thread. It refuses o
 node do not allow, and items out of turn, with `EmissionRefused`; what user code raises it lets through.
 """
 
-import asyncio
 import math
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
@@ -12,6 +11,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from videoflow.errors import EmissionRefused, StateTooLarge, UsageError, ValueRefused, plain_text, said_by
+from videoflow.graph import _coroutines
 from videoflow.graph._context import Context
 from videoflow.graph._methods import Method, Shape, shape_of
 from videoflow.graph._node import Node, Producer
@@ -61,7 +61,7 @@ class Invoker:
         self._many = many_of(node)
         self._single = len(self._ports) == 1 and not self._many
         self._methods: dict[str, tuple[Method, Shape]] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: _coroutines.Loop | None = None
         self._context: Context | None = None
         self._by_batch = not overrides(node, "process") and hasattr(node, "process_batch")
 
@@ -199,7 +199,7 @@ class Invoker:
                 self._finished(method(**{shape.context: self._context}))
         finally:
             if self._loop is not None:
-                _end_loop(self._loop)
+                self._loop.close()
                 self._loop = None
 
     # --- calling ---------------------------------------------------------------------------------------
@@ -233,8 +233,8 @@ class Invoker:
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Value:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        return self._loop.run_until_complete(coroutine)
+            self._loop = _coroutines.Loop()
+        return self._loop.run(coroutine)
 
     def _iterate(self, result: Value) -> Iterator[Any]:
         if isinstance(result, AsyncIterator):
@@ -351,13 +351,3 @@ async def _next(made: AsyncIterator[Any]) -> Value:
 
 async def _closed(made: AsyncGeneratorType[Any, Any]) -> None:
     await made.aclose()
-
-
-def _end_loop(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
