@@ -135,6 +135,23 @@ def test_devices_that_have_to_agree_are_found_where_they_do() -> None:
     assert PCIE_ROOT in refused(backend, ask("w/1", device_count=2, constraints=(near,)))
 
 
+def test_constraints_on_a_card_hold_for_slices_that_were_cut_by_hand() -> None:
+    world = DraWorld(
+        {
+            "a": [mig(0, "GPU-0", "2g.10gb", 0, A100, uuid="MIG-0")],
+            "b": [mig(0, "GPU-1", "1g.10gb", 0, uuid="MIG-1")],
+        }
+    )
+    backend = allocator(world, {"kubernetes": "1.36"})
+    for architecture, uuid in (("Hopper", "MIG-1"), ("Ampere", "MIG-0")):
+        rule = Constraint("architecture", "In", (architecture,))
+        claim = reserved(backend, ask(architecture, **piece(9.0), constraints=(rule,)), operation=uuid)
+        assert claim.status is ClaimStatus.READY, claim
+        assert claim.grant is not None
+        assert [device.mig_uuid for device in claim.grant.devices] == [uuid]
+    refused(backend, ask(**piece(9.0)))
+
+
 def test_a_group_is_rendered_and_not_reserved() -> None:
     backend = allocator(DraWorld({"a": [gpu(0, "GPU-0")]}), GATES | {"driver-gates": "TimeSlicingSettings"})
     group = (Constraint(GROUP, "In", ("readers",)),)

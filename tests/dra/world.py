@@ -9,6 +9,7 @@ from videoflow.testing.kubernetes import Claims, FakeCluster, Kubelet, Object, O
 from videoflow.testing.kubernetes.expressions import Expressions
 
 JUDGE = Expressions()
+JUDGED: dict[tuple[object, ...], bool] = {}
 OURS = "videoflow.dev/claim"
 
 
@@ -26,13 +27,12 @@ class DraWorld:
     def __init__(
         self, hosts: Mapping[str, Sequence[Device]], nodes: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        self.cluster = FakeCluster()
+        self.cluster = FakeCluster(owners=False)
         self.held_back = self.slow = False
         self.decide: Callable[[Call], Fate] | None = None
         self.audit: list[str] = []
         self.devices = {(node, one["name"]): one for node, found in hosts.items() for one in found}
         self._given: tuple[int, list[tuple[str, str, str]]] = (-1, [])
-        self._judged: dict[tuple[str, str, str], bool] = {}
         self.scheduler = Scheduler(self.cluster, self._matches)
         self.kubelet = Kubelet(self.cluster)
         self.cluster.add(*device_classes())
@@ -43,10 +43,14 @@ class DraWorld:
             )
 
     def _matches(self, expression: str, device: Mapping[str, Any]) -> bool:
-        key = (expression, device["pool"], device["name"])
-        if key not in self._judged:
-            self._judged[key] = JUDGE.matches(expression, device)
-        return self._judged[key]
+        names = ("uuid", "parentUUID", "productName", "resource.kubernetes.io/pcieRoot")
+        attributes = device["attributes"]
+        told = [attributes.get(name, {}).get("string") for name in names]
+        memory = device["capacity"].get("memory", {}).get("value")
+        key = (expression, device["name"], *told, memory, device.get("allowMultipleAllocations"))
+        if key not in JUDGED:
+            JUDGED[key] = JUDGE.matches(expression, device)
+        return JUDGED[key]
 
     def settle(self) -> None:
         """Lets every controller come to rest, the kubelet unless it is held back."""

@@ -342,7 +342,7 @@ def test_records_and_ledgers_are_valid_config_maps() -> None:
     found = [one for one in world.cluster.every("configmaps") if one["metadata"]["namespace"] == "videoflow"]
     assert len(found) == 2
     for one in found:
-        del one["metadata"]["managedFields"]
+        one["metadata"].pop("managedFields", None)
         for version in VERSIONS:
             kubernetes_validate.validate(one, version, strict=True)
 

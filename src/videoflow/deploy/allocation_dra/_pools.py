@@ -142,7 +142,8 @@ def _devices(spec: Object, driver: str) -> Iterator[Published]:
             counted=counted,
             several=bool(device.get("allowMultipleAllocations")),
             most_bytes=None if most is None else size_of(most),
-            facts=tuple(sorted(_facts(attributes, driver).items())),
+            # Constraints ask cards: what could be made of one has no facts of its own.
+            facts=() if slice_ and counted else tuple(sorted(_facts(attributes, driver).items())),
         )
 
 
@@ -169,7 +170,8 @@ def _view(name: str, devices: Sequence[Published], node: Object | None) -> HostV
             parent = DeviceIdentity(
                 name, piece.identity.ordinal, piece.identity.uuid, None, piece.identity.product, None
             )
-            cards.append(Published(f"{piece.name}/card", piece.pool, "card", parent))
+            card = Published(f"{piece.name}/card", piece.pool, "card", parent, facts=piece.facts)
+            cards.append(card)
     cards.sort(key=lambda card: (card.identity.ordinal is None, card.identity.ordinal or 0))
     return HostView(
         name, sharing, tuple(cards), tuple(slices), tuple(possible), _excluded(name, node, sharing)

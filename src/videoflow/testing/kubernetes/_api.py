@@ -25,6 +25,10 @@ class FakeCluster:
     Whoever plays kubelet or controller reads and writes `store`, or uses the functions beside it. Everything
     else goes through `handle`, in this process or over HTTP (`FakeApiServer`).
 
+    Args:
+        kinds: What is served.
+        owners: Whether it keeps who owns which field; without, nothing can be applied, and writes cost less.
+
     Attributes:
         kinds: What is served.
         store: What is stored.
@@ -33,12 +37,13 @@ class FakeCluster:
         requests: All requests so far, in order.
     """
 
-    def __init__(self, kinds: tuple[Kind, ...] = KINDS) -> None:
+    def __init__(self, kinds: tuple[Kind, ...] = KINDS, *, owners: bool = True) -> None:
         self.kinds = kinds
-        self.store = Store()
+        self.store = Store(owners=owners)
         self.decide: Decide | None = None
         self.allows: Allows = lambda access: True
         self.requests: list[Request] = []
+        self._addresses: dict[str, Address | None] = {}
 
     def add(self, *objects: Mapping[str, Any]) -> None:
         """Puts objects in place, status included, as if they had always been there."""
@@ -97,7 +102,9 @@ class FakeCluster:
 
     def watch(self, request: Request, stopped: Callable[[], bool]) -> Iterator[Object]:
         """Yields the events of a watch, until `stopped` or its time-out says so; blocks in between."""
-        where = address(request.path, self.kinds)
+        if request.path not in self._addresses:
+            self._addresses[request.path] = address(request.path, self.kinds)
+        where = self._addresses[request.path]
         if where is None:
             yield {"type": "ERROR", "object": _failure(404, "NotFound", request.path).body}
             return

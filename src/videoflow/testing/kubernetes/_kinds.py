@@ -79,6 +79,8 @@ _PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
     r"/(?P<plural>[a-z]+)(?:/(?P<name>[^/]+))?(?:/(?P<subresource>[a-z]+))?/?"
 )
+# How many parts a path has at most that asks what there is.
+_DEEPEST = {"apis": 3, "api": 2}
 _NAMESPACES = re.compile(r"/api/v1/namespaces(?:/(?P<name>[^/]+))?(?:/(?P<subresource>status))?/?")
 
 
@@ -100,6 +102,8 @@ def address(path: str, kinds: tuple[Kind, ...]) -> Address | None:
 def discovery(path: str, kinds: tuple[Kind, ...]) -> Object | None:
     """Returns what a client that asks what there is gets under a path, or None where it asks for objects."""
     path = path.rstrip("/")
+    if path.count("/") > (_DEEPEST["apis"] if path.startswith("/apis/") else _DEEPEST["api"]):
+        return None
     if path == "/version":
         return {"major": "1", "minor": "36", "gitVersion": "v1.36.0", "platform": "linux/amd64"}
     if path == "/api":

@@ -50,6 +50,7 @@ class Store:
         events: Every change that a watch can still be told.
         version: Of the last change.
         compacted: Changes up to this version are forgotten.
+        owners: Whether it keeps who owns which field, which only server-side apply asks.
     """
 
     objects: dict[Key, Object] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Store:
     version: int = 100
     compacted: int = 0
     changed: threading.Condition = field(default_factory=lambda: threading.Condition(threading.RLock()))
+    owners: bool = True
     _uids: int = 0
 
     def get(self, key: Key) -> Object:
@@ -95,7 +97,7 @@ class Store:
             metadata["creationTimestamp"] = "2026-11-30T00:00:00Z"
             metadata["generation"] = 1
             metadata.pop("resourceVersion", None)
-            if "managedFields" not in metadata:
+            if self.owners and "managedFields" not in metadata:
                 made = updated({}, made, manager)
             return self._write("ADDED", key, made)
 
@@ -132,7 +134,7 @@ class Store:
                     f'Operation cannot be fulfilled on {key[0]} "{key[2]}": the object has been modified',
                 )
             made = _kept(old, made, part)
-            if manager is not None:
+            if manager is not None and self.owners:
                 made = updated(old, made, manager)
             if made == old:
                 return old
