@@ -11,6 +11,8 @@ from videoflow.simulation import PlannedFault, Schedule
 from videoflow.simulation import _library as library
 
 SEEDS = range(12)
+PARTS = (0, *(pytest.param(part, marks=pytest.mark.nightly) for part in (1, 2, 3)))
+"""A sweep that takes long is cut into these; the first is a part of every run."""
 
 
 def fails(*schedules: Schedule, sinks: tuple[Any, ...]) -> list[str]:
@@ -50,13 +52,14 @@ def test_stored_outputs_of_a_commit_outlive_their_worker_and_the_restarts_of_oth
     assert fails(*schedules, sinks=(library.Rows(name="rows")(other),)) == []
 
 
-def test_what_a_dead_worker_has_committed_is_not_cleared_away_by_another_one() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_what_a_dead_worker_has_committed_is_not_cleared_away_by_another_one(part: int) -> None:
     origin = source(4)
     totals = library.Sum(1, large=True, name="totals")(origin)
     other = library.Step(2, name="other", ordered=False, trouble={"killer": [0, 1, 2]})(origin)
     schedules = [
         Schedule(seed, (PlannedFault("totals-0", "process.after", "crash", 1 + seed % 4),))
-        for seed in range(40)
+        for seed in range(part, 40, len(PARTS))
     ]
     sinks = (library.Rows(name="rows")(totals), library.Sink(name="sink")(other))
     assert fails(*schedules, sinks=sinks) == []
@@ -100,17 +103,17 @@ def test_a_source_that_is_stopped_before_it_comes_again_to_where_it_was_has_lost
     assert fails(*schedules, sinks=(library.Rows(name="rows")(source(6)),)) == []
 
 
-def test_a_statement_is_sent_whole_although_the_room_for_it_comes_bit_by_bit() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_a_statement_is_sent_whole_although_the_room_for_it_comes_bit_by_bit(part: int) -> None:
     parts = library.Split(3, large=True, name="parts", ordered=False)(source(6))
     schedules = [
         Schedule(
-            seed,
+            part,
             (
                 PlannedFault("parts-0", "call:put", "full", full),
                 PlannedFault("parts-0", "process.after", "crash", died),
             ),
         )
-        for seed in range(4)
         for full in range(1, 6)
         for died in range(1, 5)
     ]
@@ -139,11 +142,13 @@ def test_an_aborted_join_does_not_wait_for_what_its_own_credit_holds_back() -> N
     assert fails(*schedules, sinks=(library.Sink(name="sink")(joined),)) == []
 
 
-def test_the_end_of_an_epoch_does_not_close_the_window_of_a_partition_without_items() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_the_end_of_an_epoch_does_not_close_the_window_of_a_partition_without_items(part: int) -> None:
     camera = library.Live(3, name="camera")
     both = library.Moody(1, name="both", deterministic=False)(merge(source(20), camera))
     shared = library.LastWords(2, name="shared", replicas=2, partition_by="source")(both)
-    schedules = [Schedule(seed, (PlannedFault("camera-0", "commit.after", "crash"),)) for seed in SEEDS]
+    died = PlannedFault("camera-0", "commit.after", "crash")
+    schedules = [Schedule(seed, (died,)) for seed in SEEDS[part :: len(PARTS)]]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(shared),)) == []
 
 
@@ -164,7 +169,8 @@ def test_the_end_of_an_epoch_that_was_published_before_the_terminator_is_not_sai
     assert fails(*schedules, sinks=(library.Rows(name="rows")(moody),)) == []
 
 
-def test_an_epoch_that_has_only_come_is_not_committed_as_begun() -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_an_epoch_that_has_only_come_is_not_committed_as_begun(part: int) -> None:
     camera = library.Live(3, name="camera")
     totals = library.Sum(1, name="totals")(camera)
     schedules = [
@@ -176,7 +182,7 @@ def test_an_epoch_that_has_only_come_is_not_committed_as_begun() -> None:
                 PlannedFault("totals-0", "acquire.after", "delay"),
             ),
         )
-        for seed in SEEDS
+        for seed in SEEDS[part :: len(PARTS)]
         for commit in (1, 2, 3)
         for item in (1, 2, 3)
     ]

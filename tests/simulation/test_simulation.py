@@ -27,7 +27,7 @@ from videoflow.simulation._kinds import KINDS
 from videoflow.simulation._schedule import actions_at, choose_faults
 from videoflow.simulation._table import POINTS, why_not
 
-SCHEDULES = 250
+SCHEDULES = 150
 _SAME = """
 import json, sys
 from videoflow.simulation import graph_of
@@ -45,7 +45,7 @@ def test_random_graphs_keep_every_promise(part: int) -> None:
     assert search.empty < search.counted / 4
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(), schedules())
 def test_graphs_of_hypothesis_keep_every_promise(subject: Subject, seed: int) -> None:
     simulation = Simulation(subject)
