@@ -112,6 +112,16 @@ BOTH: dict[str, Defect] = {
         "20_workloads_without_a_declared_group_share_no_claim",
         (RECORDS, 'f"{self.claim_id}-{hash_id(workload)[:10]}"', 'f"{self.claim_id}-{len(workload)}"'),
     ),
+    "what is allocated is prepared": defect(
+        "ALLOC-21",
+        "21_allocated_prepared_and_ready_are_three_states",
+        (SEEING, "    if unprepared:\n", "    if unprepared and not pods:\n"),
+    ),
+    "what is prepared can be used": defect(
+        "ALLOC-21",
+        "21_allocated_prepared_and_ready_are_three_states",
+        (SEEING, "    if unready:\n", "    if unready and not pods:\n"),
+    ),
     "an operation id is good for any plan": defect(
         "ALLOC-22",
         "22_the_same_operation_is_done_once_by_any_process",
@@ -206,16 +216,6 @@ BY_DRIVER: dict[str, Defect] = {
             "return model is not None and 8 >= sum(\n"
             "        p.width for one in layout if (p := model.profile(one[0]))\n    )",
         ),
-    ),
-    "what is allocated is prepared": defect(
-        "ALLOC-21",
-        "21_allocated_prepared_and_ready_are_three_states",
-        (SEEING, "    if unprepared:\n", "    if unprepared and not pods:\n"),
-    ),
-    "what is prepared can be used": defect(
-        "ALLOC-21",
-        "21_allocated_prepared_and_ready_are_three_states",
-        (SEEING, "    if unready:\n", "    if unready and not pods:\n"),
     ),
 }
 
