@@ -14,9 +14,9 @@ from videoflow.simulation._generated import FEATURES, generate
 from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._table import Table
 
-LEAST_OF_A_GRAPH = 12
-MOST_OF_A_GRAPH = 100
-_STEPS_OF_A_GRAPH = 3200
+LEAST_OF_A_GRAPH = 10
+MOST_OF_A_GRAPH = 150
+_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 60, 1.3
 _GRAPH_SEED = 1_000_003
 
 
@@ -112,8 +112,9 @@ def _search_one(
 
 
 def share_of(simulation: Simulation) -> int:
-    """Returns how many schedules a graph gets: large ones take longer, and each is to get as much time."""
-    return max(LEAST_OF_A_GRAPH, min(MOST_OF_A_GRAPH, _STEPS_OF_A_GRAPH // max(1, simulation.steps)))
+    """Returns how many schedules a graph gets: the fewer the longer a run of it takes."""
+    share = _USUAL_SHARE * (_USUAL_STEPS / max(1, simulation.steps)) ** _BY_SIZE
+    return max(LEAST_OF_A_GRAPH, min(MOST_OF_A_GRAPH, int(share)))
 
 
 @contextlib.contextmanager

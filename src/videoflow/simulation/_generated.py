@@ -242,7 +242,7 @@ def _step(growing: _Growing) -> None:
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
-    if growing.has("state", 0.55 if joins or growing.fatal else 0.25):
+    if growing.has("state", 0.5 if joins or growing.fatal else 0.25):
         if growing.has("flush", 0.8 if growing.fatal else 0.5):
             return library.LastWords
         if growing.has("snapshots", 0.4):
@@ -250,7 +250,7 @@ def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
         return library.SteeredSum if growing.has("markers", 0.3) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split
-    if growing.has("moody", 0.15):
+    if growing.has("moody", 0.18):
         return library.Moody
     if growing.has("markers", 0.1):
         return library.Steered
@@ -258,10 +258,10 @@ def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
 
 
 def _spread(growing: _Growing, options: dict[str, Any]) -> None:
-    if growing.chance.random() < _ORDERED:
+    if "deterministic" not in options and growing.chance.random() < _ORDERED:
         options["ordered"] = True
         return
-    if growing.has("unordered", 0.7):
+    if growing.has("unordered", 0.9 if "deterministic" in options else 0.7):
         options["ordered"] = False
         if growing.has("replicas", 0.5):
             options["replicas"] = growing.chance.choice((2, 2, 3))

@@ -75,6 +75,7 @@ class Simulation:
         self._live_readers = live_readers(subject.plan)
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
         self._hits: dict[tuple[str, str], int] = {}
+        self._weights: dict[tuple[str, str], float] = {}
         self.steps = 0
         self._least_retries = min(node.options.retries for node in subject.plan.spec.nodes)
         reference = self.reference(None)
@@ -88,6 +89,7 @@ class Simulation:
             found = self._references[items] = outcome_of(run)
             if items is None:
                 self._hits, self.steps = {**self._only_with_faults(), **run.hits()}, run.step
+                self._weights = {(s, point): chance_of(point, self._kinds[s]) for s, point in self._hits}
         return found
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
@@ -112,9 +114,13 @@ class Simulation:
         """Returns the schedule of a seed."""
         chance = random.Random(seed)
         deaths = min(MOST_DEATHS, self._least_retries + 1)
-        weights = {(s, point): chance_of(point, self._kinds[s]) for s, point in self._hits}
         faults = choose_faults(
-            chance, self._hits, 1 + int(chance.random() * MOST_FAULTS), deaths, weights, self._live_readers
+            chance,
+            self._hits,
+            1 + int(chance.random() * MOST_FAULTS),
+            deaths,
+            self._weights,
+            self._live_readers,
         )
         seed = chance.getrandbits(32)
         if chance.random() >= _STOPS:
