@@ -14,9 +14,9 @@ from videoflow.simulation._generated import FEATURES, generate
 from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._table import Table
 
-LEAST_OF_A_GRAPH = 10
-MOST_OF_A_GRAPH = 150
-_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 60, 1.3
+LEAST_OF_A_GRAPH = 6
+MOST_OF_A_GRAPH = 50
+_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 25, 1.3
 _GRAPH_SEED = 1_000_003
 
 
