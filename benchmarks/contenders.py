@@ -28,7 +28,7 @@ MEMCPY = floor("memcpy", "memcpy alone, both cores")
 OURS = ours("pipeline", "videoflow")
 FAN = ours("fan", "videoflow, four branches and a join")
 
-# module, arguments, name in the table, environment ("" is ours), packages whose absence is the reason
+# Module, arguments, name in the table, and environment; "" is the one that runs the benchmarks.
 _PEERS = (
     ("unix_stream", (), "AF_UNIX stream", ""),
     ("standard_queue", (), "multiprocessing.Queue", ""),

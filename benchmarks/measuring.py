@@ -85,8 +85,9 @@ def measure(contender: Contender, job: Job, timeout_seconds: float) -> Figures |
                 status: int | None = process.wait(timeout_seconds)
             except subprocess.TimeoutExpired:
                 status = None
+            finally:
+                _end(set(_descendants()) - before, process)
         seconds = time.monotonic() - began
-        _end(set(_descendants()) - before, process)
         if status == 0 and out.exists():
             figures: Figures = json.loads(out.read_text())
             return {**figures, "command_seconds": seconds}

@@ -32,7 +32,9 @@ class Source(vf.Producer):
         maker = Maker(job)
         if job.kind == "frames":
             for index in maker.indices():
-                yield vf.Item(maker.make(index).reshape(FRAME_SHAPE), offset=index)
+                frame = np.empty(FRAME_SHAPE, np.uint8)
+                maker.make(index, frame.reshape(-1))
+                yield vf.Item(frame, offset=index)
         else:
             for index in maker.indices():
                 yield vf.Item(maker.make_bytes(index), offset=index)
@@ -44,7 +46,9 @@ class Remake(vf.Processor):
     def process(self, item: Array | bytes) -> Array | bytes:
         if isinstance(item, bytes):
             return remake_bytes(item)
-        return remake(item.reshape(-1)).reshape(FRAME_SHAPE)
+        new = np.empty_like(item)
+        remake(item.reshape(-1), new.reshape(-1))
+        return new
 
 
 class Forward(vf.Processor):
