@@ -320,6 +320,27 @@ def test_where_the_scheduler_finds_no_place_all_is_given_back() -> None:
     assert world.cluster.every("pods") == []
 
 
+def test_an_evicted_holder_is_made_anew_where_its_device_is_still_to_be_had() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0")]})
+    backend = allocator(world)
+    claim = reserved(backend, ask())
+
+    def evict() -> None:
+        (holder,) = world.cluster.every("pods")
+        world.end(holder["metadata"]["name"], "ours")
+        assert observed(backend, claim).evidence[0] == EVIDENCE_LOST
+
+    evict()
+    again = backend.reconcile(claim.claim_id, [ask()], claim.desired_generation)
+    assert again.status is ClaimStatus.READY, again
+    evict()
+    other = reserved(allocator(world, name="q"), ask(), operation="other")
+    assert other.status is ClaimStatus.READY
+    again = backend.reconcile(claim.claim_id, [ask()], claim.desired_generation)
+    assert (again.status, again.evidence[0]) == (ClaimStatus.FAILED, EVIDENCE_CONFLICT)
+    assert [owner for _, _, owner in world.given()] == [other.claim_id]
+
+
 def test_a_claim_that_a_workload_uses_is_not_taken_from_it() -> None:
     world = DraWorld({"a": [gpu(0, "GPU-0")]})
     backend = allocator(world)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.allocation.dra_defects import INVENTORY, OPERATION, PACKAGE, PLANNING, POOLS, SEEING
+from tests.allocation.dra_defects import BACKEND, INVENTORY, OPERATION, PACKAGE, PLANNING, POOLS, SEEING
 from tests.allocation.planted import planted
 from tests.dra import test_live
 from tests.promises.planting import Change
@@ -63,6 +63,10 @@ DEFECTS = {
     "a scheduler that gives up is still thinking": (
         Change(OPERATION, 'return str(told.get("message") or "it says nothing more")', 'return ""'),
         test_live.test_where_the_scheduler_finds_no_place_all_is_given_back,
+    ),
+    "an evicted holder is not missed": (
+        Change(BACKEND, "if held and self._steps(journal).missing():", "if held and not journal:"),
+        test_live.test_an_evicted_holder_is_made_anew_where_its_device_is_still_to_be_had,
     ),
     "a pod that runs does not keep its claim": (
         Change(OPERATION, 'if user["name"] not in holders', 'if user["name"] in ()'),

@@ -137,6 +137,13 @@ class DraAllocation(RecordedAllocation[DraRecord]):
     def _seen(self, journal: AnyJournal[DraRecord]) -> ClaimObservation:
         return self._seen_of(journal)
 
+    def _carried_on_from(self, journal: AnyJournal[DraRecord]) -> Phase | None:
+        """A claim whose holder was evicted is taken again, where nobody else has its devices."""
+        held = journal.record.phase is Phase.HELD
+        if held and self._steps(journal).missing():
+            return Phase.OWNING
+        return super()._carried_on_from(journal)
+
     def _of_nobody(self, claim_id: str) -> ReleaseObservation:
         """Looks for what a claim without a record left: the garbage collector removes it, in its time."""
         known_as = {journal.record.claim_id for journal in self._listed()}

@@ -89,6 +89,13 @@ class Operation:
         }
         return tuple(sorted(found))
 
+    def missing(self) -> tuple[str, ...]:
+        """Returns the holders that are not there any more; raises Unanswered."""
+        record = self._record
+        pods = self._session.listed(PODS, self._settings.namespace, f"{CLAIM}={record.claim_id}")
+        there = {pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")}
+        return tuple(sorted({record.holder_of(name) for name in record.assignments} - there))
+
     # Inside -----------------------------------------------------------------------------------
 
     @property

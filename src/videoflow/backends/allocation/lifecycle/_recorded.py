@@ -106,8 +106,8 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
             if changed := changed_by(record.assignments, desired):
                 evidence = (EVIDENCE_CONFLICT, changed, *now.evidence)
                 return replace(now, status=ClaimStatus.FAILED, evidence=evidence)
-            if record.phase in UNDER_WAY:
-                journal.move(epoch=record.epoch + 1)
+            if (phase := self._carried_on_from(journal)) is not None:
+                journal.move(phase=phase, epoch=record.epoch + 1)
                 self._carry_on(journal)
             return self._seen(journal)
         except Superseded:
@@ -168,6 +168,10 @@ class RecordedAllocation(AcceleratorAllocationBackend, Generic[R]):
     @abstractmethod
     def _seen(self, journal: Journal[R]) -> ClaimObservation:
         """Returns a claim as it is with its authority now."""
+
+    def _carried_on_from(self, journal: Journal[R]) -> Phase | None:
+        """Returns where a reconciliation takes a claim up; None: there is nothing to be done."""
+        return journal.record.phase if journal.record.phase in UNDER_WAY else None
 
     def _of_nobody(self, claim_id: str) -> ReleaseObservation:
         """Returns what becomes of a claim without a record, after looking for what it may have left."""
