@@ -238,8 +238,16 @@ RUNTIME_FROM_17 = {
     ),
     "R22": Property(
         "Restored state and the place where reading goes on are of one commit.",
-        (RANDOM, SINKS + "test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable"),
-        ("a commit covers what was not worked on", "state is committed ahead of its sink"),
+        (
+            RANDOM,
+            SINKS + "test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable",
+            "tests/worker/test_marked_sinks.py::test_no_marker_is_lost",
+        ),
+        (
+            "a commit covers what was not worked on",
+            "state is committed ahead of its sink",
+            "a marker is settled with what came before it",
+        ),
     ),
     "R23": Property(
         "Only the newest owner commits and publishes.",

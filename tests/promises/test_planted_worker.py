@@ -63,6 +63,11 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         SINKS + "test_a_marker_is_settled_with_an_input_behind_it_or_at_the_end",
         "assert [",
     ),
+    "a marker is settled with what came before it": (
+        Change(CHECKPOINTS, "settlements, [], markers=True)", "settlements, [])"),
+        "tests/worker/test_marked_sinks.py::test_no_marker_is_lost[False]",
+        "assert {",
+    ),
     "a hiccup of the store passes for lost bytes": (
         Change(PAYLOADS, "Failure(Disposition.TRANSIENT, f", "Failure(Disposition.POISON, f"),
         UNDECODABLE + "test_a_hiccup_of_the_store_is_waited_for_however_long_it_lasts",
