@@ -18,6 +18,7 @@ LEAST_OF_A_GRAPH = 6
 MOST_OF_A_GRAPH = 50
 _USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 25, 1.3
 _GRAPH_SEED = 1_000_003
+_MOODY_EACH = 5
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Search:
 
 def graph_of(seed: int, features: frozenset[str] = FEATURES) -> Simulation:
     """Returns the random graph of a seed."""
-    return Simulation(generate(random.Random(seed * _GRAPH_SEED), features))
+    moody = seed % _MOODY_EACH == 0
+    return Simulation(generate(random.Random(seed * _GRAPH_SEED), features, moody=moody))
 
 
 def explore(

@@ -54,6 +54,7 @@ _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
+_MOODY = 0.1
 
 
 @dataclass
@@ -79,6 +80,7 @@ class _End:
 class _Growing:
     chance: random.Random
     features: frozenset[str]
+    moody: float
     ends: list[_End] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     nodes: int = 0
@@ -97,24 +99,25 @@ class _Growing:
         return f"{kind}{self.nodes}"
 
 
-def generate(chance: random.Random, features: frozenset[str] = FEATURES) -> Subject:
+def generate(chance: random.Random, features: frozenset[str] = FEATURES, *, moody: bool = False) -> Subject:
     """Returns a planned random graph of at most eight nodes, and sources of at most thirty items.
 
     Args:
         chance: Decides.
         features: What the graph may have, of `FEATURES`.
+        moody: Nodes that answer differently each time are as frequent in it as all others.
     """
     for _ in range(_TRIES):
         try:
-            return subject_of(_grown(chance, features), own_state=True)
+            return subject_of(_grown(chance, features, 0.5 if moody else _MOODY), own_state=True)
         except FlowError:
             continue
-    return subject_of(_grown(chance, frozenset()), own_state=True)
+    return subject_of(_grown(chance, frozenset(), _MOODY), own_state=True)
 
 
-def _grown(chance: random.Random, features: frozenset[str]) -> Compiled:
+def _grown(chance: random.Random, features: frozenset[str], moody: float) -> Compiled:
     for attempt in range(2 * _TRIES):
-        growing = _Growing(chance, features if attempt < _TRIES else frozenset())
+        growing = _Growing(chance, features if attempt < _TRIES else frozenset(), moody)
         for _ in range(2 if growing.has("merges", 0.25) else 1):
             _source(growing)
         for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 5))):
@@ -242,6 +245,8 @@ def _step(growing: _Growing) -> None:
 
 def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
     chance = growing.chance
+    if growing.moody > _MOODY and not joins and growing.has("moody", growing.moody):
+        return library.Moody
     if growing.has("state", 0.5 if joins or growing.fatal else 0.25):
         if growing.has("flush", 0.8 if growing.fatal else 0.5):
             return library.LastWords
@@ -250,7 +255,7 @@ def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
         return library.SteeredSum if growing.has("markers", 0.3) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split
-    if growing.has("moody", 0.18):
+    if growing.has("moody", growing.moody):
         return library.Moody
     if growing.has("markers", 0.1):
         return library.Steered
