@@ -115,10 +115,12 @@ PAYLOADS = {
             REPLAY + "test_the_node_and_what_is_below_it_run_and_nothing_else",
             REPLAY + "test_one_letter_from_the_command_line_with_a_folder_for_what_is_relative",
             GATHERED + "test_elements_without_a_letter_are_missing",
+            GATHERED + "test_what_ran_in_a_group_is_replayed_without_it_and_with_state_of_its_own",
         ),
         (
             "a replay takes letters that nobody named",
             "a letter stands for all elements",
+            "a replay keeps groups that are not whole",
             "what is missing passes for a value",
             "a replay writes over what is there",
         ),

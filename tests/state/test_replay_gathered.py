@@ -109,6 +109,57 @@ def test_elements_without_a_letter_are_missing(
     assert {node.node: node.items for node in again.nodes}["work"] == 3
 
 
+class Tally(vf.Processor):
+    """Counts in its state; cannot do one number until a file says so."""
+
+    max_item_bytes = 1000
+
+    def __init__(self, mark: str, **options: Unpack[vf.NodeOptions]) -> None:
+        super().__init__(**options)
+        self.mark = Path(mark)
+
+    def process(self, number: int, ctx: vf.Context) -> list[int]:
+        if number == 3 and not self.mark.exists():
+            raise ValueError("not yet")
+        ctx.state["count"] = ctx.state.get("count", 0) + 1
+        return [number, ctx.state["count"]]
+
+
+class Meets(vf.Processor):
+    """Meets what was counted with what it was."""
+
+    max_item_bytes = 1000
+
+    def process(self, number: int | None, counted: list[int]) -> list[Any]:
+        return [number, counted]
+
+
+def test_what_ran_in_a_group_is_replayed_without_it_and_with_state_of_its_own(tmp_path: Path) -> None:
+    """Another node of the group reads what began it, which does not run again."""
+    group: Any = {"fuse": "group"}
+    picks = Picks(name="picks", **group)(Numbers(COUNT, name="numbers"))
+    tally = Tally(str(tmp_path / "mended"), name="tally", on_error={"ValueError": "poison"}, **group)(picks)
+    meets = Meets(name="meets", missing="none", **group)(picks, tally)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        flow = vf.Flow([JsonlSink("rows.jsonl", name="rows")(meets)], name="grouped")
+        report = flow.run(runs_folder=tmp_path / "runs")
+    assert [letter.origin for letter in report.dead_letters] == ["numbers/0/3"]
+    (tmp_path / "mended").touch()
+    again = replay_flow(report.run_id, runs_folder=tmp_path / "runs", into=tmp_path / "into").run()
+    assert again.verdict == "complete", again.gaps
+    assert values(tmp_path / "into" / "rows.jsonl") == [[3, [3, 1]]]
+
+
+class Picks(vf.Processor):
+    """Begins a group."""
+
+    max_item_bytes = 1000
+
+    def process(self, number: int) -> int:
+        return number
+
+
 class Twice(vf.Processor):
     """Each part twice."""
 

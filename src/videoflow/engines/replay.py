@@ -159,8 +159,9 @@ def _made(spec: NodeSpec, folder: Path) -> Node:
 
 
 def _options(given: OptionsSpec) -> dict[str, Any]:
+    """Returns the options of a node in a replay: it runs once and alone, since its group may not be whole."""
     plain = OptionsSpec()
-    same = ("replicas", "partition_by", "fuse", "on_error", "retries", "timeout_seconds", "lookahead")
+    same = ("on_error", "retries", "timeout_seconds", "lookahead")
     options = {name: found for name in same if (found := getattr(given, name)) != getattr(plain, name)}
     options |= {"ordered": given.ordered, "deterministic": given.deterministic}
     if given.missing_chosen:
