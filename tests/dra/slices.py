@@ -74,10 +74,10 @@ def mig(minor: int, parent: str, profile: str, start: int, product: str = H100, 
     return {"name": name, "attributes": attributes, "capacity": capacity}
 
 
-def shared(device: Device) -> Device:
-    """A device as it is published with `--consumable-shares=memory`."""
-    (size,) = [device["capacity"]["memory"]["value"]]
-    policy = {"default": size, "validRange": {"min": "1Mi", "max": size, "step": "1Mi"}}
+def shared(device: Device, most: str = "") -> Device:
+    """A device as it is published with `--consumable-shares=memory`; `most` is what one claim may take."""
+    size = device["capacity"]["memory"]["value"]
+    policy = {"default": most or size, "validRange": {"min": "1Mi", "max": most or size, "step": "1Mi"}}
     capacity = {**device["capacity"], "memory": {"value": size, "requestPolicy": policy}}
     return {**device, "allowMultipleAllocations": True, "capacity": capacity}
 

@@ -173,6 +173,12 @@ def test_what_sharers_take_never_exceeds_what_is_published() -> None:
     assert reserved(backend, share("w/3", 4.0), operation="op-3").status is ClaimStatus.READY
 
 
+def test_one_sharer_never_takes_more_than_the_policy_gives_one() -> None:
+    backend = allocator(DraWorld({"a": [shared(gpu(0, "GPU-0", A100), most="16Gi")]}))
+    refused(backend, share("w/0", 16.5))
+    assert reserved(backend, share("w/0", 16.0)).status is ClaimStatus.READY
+
+
 def test_sharers_who_come_at_once_are_judged_by_the_scheduler() -> None:
     """Both planned on the same snapshot; the second was planned before the first was given anything."""
     world = DraWorld({"a": [shared(gpu(0, "GPU-0", A100))]})

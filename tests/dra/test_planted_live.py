@@ -40,6 +40,10 @@ DEFECTS = {
         ),
         test_live.test_what_sharers_take_never_exceeds_what_is_published,
     ),
+    "one sharer may take all": (
+        Change(PLANNING, "memory if card.most_bytes is None else card.most_bytes", "memory"),
+        test_live.test_one_sharer_never_takes_more_than_the_policy_gives_one,
+    ),
     "every card is the driver's to cut": (
         Change(PLANNING, "managed=card.counted and model is not None", "managed=model is not None"),
         test_live.test_a_card_cut_by_hand_is_never_taken_over_by_the_driver,

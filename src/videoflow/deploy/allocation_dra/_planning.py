@@ -208,7 +208,10 @@ def _facts(card: Published) -> dict[str, str]:
 def _demand(request: WorkloadRequest) -> Demand:
     kind = _KINDS[request.sharing]
     figures = [request.minimum_usable_memory_bytes]
-    if kind is not Kind.SHARE:
+    if kind is Kind.SHARE:
+        # A policy may give one claim less than the whole device.
+        figures.append(share_bytes(request))
+    else:
         figures += [request.reserved_memory_bytes, request.declared_peak_memory_bytes]
     return Demand(
         key=request.workload_id,
