@@ -110,7 +110,7 @@ BOTH: dict[str, Defect] = {
     "workloads share a claim that declared no group": defect(
         "ALLOC-20",
         "20_workloads_without_a_declared_group_share_no_claim",
-        (RECORDS, 'f"{self.claim_id}-{hash_id(workload)[:10]}"', 'f"{self.claim_id}-{len(workload)}"'),
+        (RECORDS, "return hash_id(workload) if group is None", "return hash_id('all') if group is None"),
     ),
     "what is allocated is prepared": defect(
         "ALLOC-21",

@@ -145,13 +145,33 @@ def test_constraints_on_a_card_hold_for_slices_that_were_cut_by_hand() -> None:
     refused(backend, ask(**piece(9.0)))
 
 
-def test_a_group_is_rendered_and_not_reserved() -> None:
-    backend = allocator(DraWorld({"a": [gpu(0, "GPU-0")]}), GATES | {"driver-gates": "TimeSlicingSettings"})
-    group = (Constraint(GROUP, "In", ("readers",)),)
-    said = refused(
-        backend, ask(sharing=Sharing.COOPERATIVE, declared_peak_memory_bytes=GIB, constraints=group)
-    )
-    assert "the group readers" in said
+def test_a_declared_group_shares_one_claim_and_nobody_else_has_its_card() -> None:
+    world = DraWorld({"a": [gpu(0, "GPU-0", A100)]})
+    backend = allocator(world, GATES | {"driver-gates": "TimeSlicingSettings"})
+
+    def reader(name: str, gib: float) -> WorkloadRequest:
+        rule = Constraint(GROUP, "In", ("readers",))
+        size = int(gib * GIB)
+        return ask(name, sharing=Sharing.COOPERATIVE, declared_peak_memory_bytes=size, constraints=(rule,))
+
+    refused(backend, reader("w/0", 25.0), reader("w/1", 25.0))
+    claim = reserved(backend, reader("w/0", 12.0), reader("w/1", 12.0))
+    assert claim.status is ClaimStatus.READY, claim
+    assert claim.grant is not None
+    assert not claim.grant.exclusive
+    named = {
+        manifest["metadata"]["name"]
+        for workload in ("w/0", "w/1")
+        for manifest in backend.bindings(claim.claim_id, workload).claim_manifests
+    }
+    (made,) = world.cluster.every("resourceclaims")
+    assert named == {made["metadata"]["name"]}
+    (config,) = made["spec"]["devices"]["config"]
+    assert config["requests"] == [one["name"] for one in made["spec"]["devices"]["requests"]]
+    assert len(world.cluster.every("pods")) == 1
+    refused(backend, ask("w/2"))
+    assert backend.release(claim.claim_id, "end", claim.desired_generation).status is ReleaseStatus.RELEASED
+    assert world.given() == []
 
 
 # Consumable capacity ------------------------------------------------------------------------------

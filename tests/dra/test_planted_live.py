@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.allocation.dra_defects import BACKEND, INVENTORY, OPERATION, PACKAGE, PLANNING, POOLS, SEEING
+from tests.allocation.dra_defects import (
+    BACKEND,
+    INVENTORY,
+    OPERATION,
+    PACKAGE,
+    PLANNING,
+    POOLS,
+    RECORDS,
+    SEEING,
+)
 from tests.allocation.planted import planted
 from tests.dra import test_live
 from tests.promises.planting import Change
@@ -39,6 +48,16 @@ DEFECTS = {
             INVENTORY, "None if consumed is None else size_of(consumed)", "None if consumed is None else 0"
         ),
         test_live.test_what_sharers_take_never_exceeds_what_is_published,
+    ),
+    "a group shares no claim": (
+        Change(RECORDS, 'else hash_id("group", group)', "else hash_id(workload)"),
+        test_live.test_a_declared_group_shares_one_claim_and_nobody_else_has_its_card,
+    ),
+    "a group needs no room": (
+        Change(
+            PLANNING, "figures.append(sum(share_bytes(one) for", "figures.append(max(share_bytes(one) for"
+        ),
+        test_live.test_a_declared_group_shares_one_claim_and_nobody_else_has_its_card,
     ),
     "one sharer may take all": (
         Change(PLANNING, "memory if card.most_bytes is None else card.most_bytes", "memory"),

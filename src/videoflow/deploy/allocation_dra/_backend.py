@@ -23,7 +23,7 @@ from videoflow.backends.allocation.lifecycle import NotBegun, Phase, RecordedAll
 from videoflow.backends.capabilities import AllocationCapabilities
 from videoflow.backends.outcomes import Observation, Unknown, known
 from videoflow.clock import Clock, RealClock
-from videoflow.deploy.allocation_dra._capabilities import capabilities_of
+from videoflow.deploy.allocation_dra._capabilities import capabilities_of, group_of
 from videoflow.deploy.allocation_dra._gates import Gates
 from videoflow.deploy.allocation_dra._inventory import DraSnapshot, inventory, place_of
 from videoflow.deploy.allocation_dra._operation import Operation
@@ -126,6 +126,7 @@ class DraAllocation(RecordedAllocation[DraRecord]):
                 for request in requests
             },
             alone=tuple(sorted(r.workload_id for r in requests if not is_shared(r))),
+            groups={r.workload_id: group for r in requests if (group := group_of(r))},
             geometry=dict(plan.geometry),
         )
         return Journal.begin(self._session, record)

@@ -23,7 +23,6 @@ from videoflow.backends.allocation import (
 from videoflow.deploy.allocation_dra._capabilities import (
     DISTINCT,
     SAME,
-    SHARED,
     defaults,
     group_of,
     is_placing,
@@ -74,15 +73,19 @@ def plan_for(
     """Returns devices for all requests, or why there are none."""
     if not isinstance(snapshot, DraSnapshot):
         return Infeasible(("the snapshot is not of a cluster with dynamic resource allocation",))
-    reasons = [*refusals(requests, settings, gates), *_refusals(requests, snapshot)]
+    reasons = [*refusals(requests, settings, gates), *_refusals(snapshot)]
     if reasons:
         return Infeasible((*reasons, *snapshot.notes))
-    problem, answer = _solved(requests, snapshot)
+    leaders = leaders_of(requests)
+    problem, answer = _solved([r for r in requests if leaders[r.workload_id] is r], requests, snapshot)
     said = (*_excluded(problem), *snapshot.notes)
     if answer.refusals:
         return Infeasible((*explain(problem, answer).text().splitlines(), *said))
     hosts = {host.name: host for host in snapshot.hosts}
-    assignments = {request.workload_id: tuple(_devices(request, answer, hosts)) for request in requests}
+    assignments = {
+        request.workload_id: tuple(_devices(leaders[request.workload_id], answer, hosts))
+        for request in requests
+    }
     if apart := [why for request in requests for why in _scattered(request, assignments, hosts)]:
         return Infeasible((*apart, *said))
     geometry = _geometry(answer, snapshot)
@@ -97,7 +100,18 @@ def plan_for(
     )
 
 
-def _solved(requests: Sequence[WorkloadRequest], snapshot: DraSnapshot) -> tuple[Problem, Answer]:
+def leaders_of(requests: Sequence[WorkloadRequest]) -> dict[str, WorkloadRequest]:
+    """Returns workload → the request by which its devices are found: of a group, the first one's."""
+    first: dict[str, WorkloadRequest] = {}
+    return {
+        request.workload_id: first.setdefault(group, request) if (group := group_of(request)) else request
+        for request in requests
+    }
+
+
+def _solved(
+    requests: Sequence[WorkloadRequest], everybody: Sequence[WorkloadRequest], snapshot: DraSnapshot
+) -> tuple[Problem, Answer]:
     """Solves for devices that agree where they have to: once for each value that they could agree in."""
     hosts = tuple(_host(snapshot, host) for host in snapshot.hosts)
     alike = [(n, rule) for n, request in enumerate(requests) for rule in _sets(request, SAME)]
@@ -108,7 +122,7 @@ def _solved(requests: Sequence[WorkloadRequest], snapshot: DraSnapshot) -> tuple
     tries = list(islice(product(*values), MOST_AGREEMENTS)) if all(values) else []
     found = None
     for agreed in tries or [()]:
-        demands = [_demand(request) for request in requests]
+        demands = [_demand(request, everybody) for request in requests]
         for (n, rule), value in zip(alike, agreed, strict=False):
             one = Rule(rule.key, Operator.IN, (value,))
             demands[n] = replace(demands[n], rules=(*demands[n].rules, one))
@@ -130,15 +144,9 @@ def layouts_in(entries: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]
     return {card: tuple(placed) for card, placed in found.items()}
 
 
-def _refusals(requests: Sequence[WorkloadRequest], snapshot: DraSnapshot) -> Iterator[str]:
+def _refusals(snapshot: DraSnapshot) -> Iterator[str]:
     if snapshot.completeness is not Completeness.COMPLETE:
         yield "the inventory is partial, and a partial one admits nothing"
-    for request in requests:
-        if group_of(request):
-            yield (
-                f"{request.workload_id} shares the claim of the group {group_of(request)}: its claim is"
-                " rendered, and a scheduler gives it devices when the first of them runs"
-            )
 
 
 def _excluded(problem: Problem) -> list[str]:
@@ -205,10 +213,14 @@ def _facts(card: Published) -> dict[str, str]:
     return named | {"memory_bytes": str(card.identity.memory_bytes or "")}
 
 
-def _demand(request: WorkloadRequest) -> Demand:
-    kind = _KINDS[request.sharing]
+def _demand(request: WorkloadRequest, everybody: Sequence[WorkloadRequest]) -> Demand:
+    group = group_of(request)
+    # A group has its card for itself, and all of it have to find room there together.
+    kind = Kind.WHOLE if group else _KINDS[request.sharing]
     figures = [request.minimum_usable_memory_bytes]
-    if kind is Kind.SHARE:
+    if group:
+        figures.append(sum(share_bytes(one) for one in everybody if group_of(one) == group))
+    elif kind is Kind.SHARE:
         # A policy may give one claim less than the whole device.
         figures.append(share_bytes(request))
     else:
@@ -218,7 +230,7 @@ def _demand(request: WorkloadRequest) -> Demand:
         kind=kind,
         count=request.device_count,
         memory_bytes=max((figure for figure in figures if figure is not None), default=0),
-        peak_bytes=share_bytes(request) if request.sharing in SHARED else 0,
+        peak_bytes=share_bytes(request) if kind is Kind.SHARE else 0,
         profiles=_profiles(request),
         rules=tuple(
             _rule(rule)

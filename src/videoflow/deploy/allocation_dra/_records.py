@@ -30,16 +30,23 @@ class DraRecord(JournalRecord, frozen=True, kw_only=True):
     Attributes:
         specs: Workload → the `spec` of its resource claim.
         alone: Workloads that have their devices for themselves.
+        groups: Workload → the group whose claim it shares.
         geometry: Host → entries of the layouts that the plan counts on; the driver makes them.
     """
 
     specs: dict[str, dict[str, Any]]
     alone: tuple[str, ...]
+    groups: dict[str, str] = msgspec.field(default_factory=dict)
     geometry: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def claim_of(self, workload: str) -> str:
         """Returns the name of the resource claim of a workload."""
-        return f"{self.claim_id}-{hash_id(workload)[:10]}"
+        return f"{self.claim_id}-{self.shared_by(workload)[:10]}"
+
+    def shared_by(self, workload: str) -> str:
+        """Returns what tells those who share the claim of a workload: itself, or its declared group."""
+        group = self.groups.get(workload)
+        return hash_id(workload) if group is None else hash_id("group", group)
 
     def holder_of(self, workload: str) -> str:
         """Returns the name of the pod that holds it."""
@@ -158,7 +165,7 @@ def _metadata(record: DraRecord, name: str, workload: str, owner: str, settings:
         "labels": {
             "app.kubernetes.io/managed-by": "videoflow",
             CLAIM: record.claim_id,
-            WORKLOAD: hash_id(workload),
+            WORKLOAD: record.shared_by(workload),
         },
         "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": record.claim_id, "uid": owner}],
     }
