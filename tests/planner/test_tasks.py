@@ -117,6 +117,23 @@ def test_every_reason_against_a_label_is_listed() -> None:
     assert "partition_by belongs to" in causes
 
 
+def test_nodes_with_state_share_the_input_of_their_group_where_its_first_node_says_by_what() -> None:
+    def graph(**first: Any) -> Graph:
+        made = Graph()
+        made.source("camera")
+        options = {"fuse": "g", "replicas": 2}
+        made.step("a", "camera", options={**options, **first})
+        made.step("b", "a", options={**options, "ordered": True}, traits={"stateful": True})
+        made.sink("log", "b")
+        return made
+
+    shared = graph(partition_by="source")
+    assert planned(shared).task("a").partitions == 2
+    assert [node for node, _ in problems(graph())] == ["b"]
+    with pytest.raises(FlowInvalid, match="cannot compete"):
+        planned(shared, fuse=False)
+
+
 def test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task() -> None:
     group: dict[str, Any] = {"options": {"fuse": "g"}}
     sink: dict[str, Any] = {**group, "traits": {"checkpoints": True, "holds_items": 4}}

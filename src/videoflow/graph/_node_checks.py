@@ -228,7 +228,8 @@ def _check_order(spec: NodeSpec) -> Iterator[Problem]:
     if keeps_state(spec.traits) and not options.ordered:
         reason = single_owner_reason(options, spec.traits)
         yield Problem(name, f"ordered=False, and {reason}", "take ordered=False away")
-    if options.replicas > 1 and options.partition_by is None:
+    grouped = isinstance(options.fuse, str)  # it may share the input of the first by that one's key
+    if options.replicas > 1 and options.partition_by is None and not grouped:
         reason = single_owner_reason(options, spec.traits)
         if reason:
             free = "or ordered=False, " if reason == "it is ordered" else ""

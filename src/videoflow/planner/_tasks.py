@@ -83,10 +83,12 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
         FlowInvalid: Nodes that cannot be fused, replicas that cannot compete, and the like; all of them.
         NotYet: Something that the design names and that is not built yet.
     """
-    problems = [problem for node in spec.nodes for problem in _node_problems(spec, node)]
+    grouped = _groups(spec, facts.fuse)
+    shares = {n.name for _, (first, *others) in grouped if first.options.partition_by for n in others}
+    problems = [p for node in spec.nodes for p in _node_problems(spec, node, shares=node.name in shares)]
     problems += _marker_problems(spec)
     groups: list[tuple[NodeSpec, ...]] = []
-    for label, members in _groups(spec, facts.fuse):
+    for label, members in grouped:
         found, entry = _entry(spec, label, members)
         problems += found
         if entry is not None:
@@ -168,13 +170,15 @@ def _against_checkpoints(
         yield f"{list_text(outside)} is read outside, and would wait until it has made inputs durable"
 
 
-def _node_problems(spec: FlowSpec, node: NodeSpec) -> list[Problem]:
+def _node_problems(spec: FlowSpec, node: NodeSpec, *, shares: bool) -> list[Problem]:
+    """Judges one node; `shares`: its replicas share the input of its group by the key of the first node."""
     options, inputs = node.options, spec.inputs(node.name)
     problems = []
     if node.kind is NodeKind.PRODUCER and options.replicas > 1:
         cause = "a source has one replica, since two would read the same thing twice"
         problems.append(Problem(node.name, cause, "make it replicas=1"))
-    if options.replicas > 1 and node.kind is not NodeKind.PRODUCER and options.partition_by is None:
+    competes = options.replicas > 1 and options.partition_by is None and not shares
+    if competes and node.kind is not NodeKind.PRODUCER:
         reason = _single_owner_reason(node)
         if reason is not None:
             cause = f"it {reason}, so that its {options.replicas} replicas cannot compete for its input"
