@@ -4,7 +4,14 @@ import pytest
 
 from tests.kubernetes.schemas import check
 from tests.kubernetes.world import StoppedApi, World, managed_labels
-from videoflow.backends.allocation import FeasiblePlan, Sharing, WorkloadRequest
+from videoflow.backends.allocation import (
+    FeasiblePlan,
+    Feature,
+    Infeasible,
+    InventorySnapshot,
+    Sharing,
+    WorkloadRequest,
+)
 from videoflow.backends.outcomes import Known, Unknown, UnknownReason
 from videoflow.deploy.allocation_kubernetes import (
     KubernetesAllocation,
@@ -12,9 +19,11 @@ from videoflow.deploy.allocation_kubernetes import (
     Strategy,
     is_allowed,
     missing_rights,
+    open_kubernetes,
     rbac_manifests,
     rights,
 )
+from videoflow.errors import AcceleratorFault, UnobservableState
 from videoflow.testing.examiners.allocation import Call, Fate
 from videoflow.testing.kubernetes import DirectApi, Ending, FakeCluster, FakeGpu, FakeGpuHost, Object
 
@@ -100,3 +109,40 @@ def test_a_whole_life_needs_no_right_beyond_those_that_are_rendered() -> None:
     assert asked <= allowed
     # And none is rendered that nothing needs.
     assert allowed - asked == set()
+
+
+def test_an_allocator_is_opened_with_rights_and_with_what_is_installed() -> None:
+    gpus = [FakeGpu()]
+    product = "NVIDIA-H100-80GB-HBM3"
+    world = World([FakeGpuHost("a", product, 81559, gpus, mig_strategy="mixed", labels=managed_labels())])
+    api, used = DirectApi(world.cluster), settings(SETS[3])
+    found = open_kubernetes(api, used).plan(
+        [WorkloadRequest("f", "r", "w/0", features=(Feature.DYNAMIC_MIG,))], value_of(used, api)
+    )
+    assert isinstance(found, FeasiblePlan), found
+    # A manager that is switched off takes the feature away.
+    world.cluster.edit(
+        "clusterpolicies", "cluster-policy", lambda policy: policy["spec"]["migManager"].update(enabled=False)
+    )
+    gone = open_kubernetes(api, used).plan(
+        [WorkloadRequest("f", "r", "w/0", features=(Feature.DYNAMIC_MIG,))], value_of(used, api)
+    )
+    assert isinstance(gone, Infeasible)
+    # What no strategy in use needs is not asked for: the right to it is not rendered.
+    world.cluster.decide = lambda request: (
+        Ending.DENIED if "clusterpolicies" in request.path else Ending.ANSWERED
+    )
+    open_kubernetes(api, settings(SETS[0]))
+    world.cluster.decide = None
+    world.cluster.allows = lambda access: access["resource"] != "configmaps"
+    with pytest.raises(AcceleratorFault, match="may not create configmaps in videoflow"):
+        open_kubernetes(api, used)
+    world.cluster.decide = lambda request: Ending.HANGS
+    with pytest.raises(UnobservableState):
+        open_kubernetes(api, used)
+
+
+def value_of(used: KubernetesSettings, api: DirectApi) -> InventorySnapshot:
+    found = KubernetesAllocation(api, used, environment={"mig-manager": "1"}).inventory("")
+    assert isinstance(found, Known)
+    return found.value

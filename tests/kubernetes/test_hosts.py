@@ -347,7 +347,7 @@ def test_records_and_ledgers_are_valid_config_maps() -> None:
 def test_facts_are_those_of_what_is_installed_and_unknown_where_nobody_answers() -> None:
     world = managed()
     api = StoppedApi(world, "p")
-    settings = KubernetesSettings(process="p")
+    settings = KubernetesSettings(process="p", strategies=frozenset({Strategy.MANAGED_MIG, Strategy.MPS}))
 
     def facts() -> Mapping[str, str] | None:
         found = probed_facts(api, settings)

@@ -11,6 +11,7 @@ from videoflow.deploy.allocation_kubernetes._settings import (
     MIG_MANAGER_FACT,
     MPS_FACT,
     KubernetesSettings,
+    Strategy,
 )
 from videoflow.deploy.kubernetes_records import Unanswered
 
@@ -23,12 +24,14 @@ def probed_facts(
 ) -> Observation[Mapping[str, str]]:
     """Returns `mig-manager` and `mps`, each with the version of what provides it, where it is there.
 
-    A manager that is switched off, or that has no configuration, is none. Where anything cannot be read,
-    all is Unknown: a fact that is missing takes a feature away, and must not do so for want of an answer.
+    What manages geometry is asked for only where a strategy in use needs the right to. A manager that is
+    switched off, or that has no configuration, is none. Where anything cannot be read, all is Unknown: a fact
+    that is missing takes a feature away, and must not do so for want of an answer.
     """
     session = Session(api, settings, clock or RealClock())
     try:
-        policy = session.found(CLUSTER_POLICIES, settings.cluster_policy)
+        asks = settings.uses(Strategy.STATIC_MIG, Strategy.MANAGED_MIG)
+        policy = session.found(CLUSTER_POLICIES, settings.cluster_policy) if asks else None
         nodes = session.listed(NODES)
     except Unanswered as error:
         return unknown(error.reason, session.now(), str(error))
