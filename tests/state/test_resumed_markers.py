@@ -115,7 +115,8 @@ def test_markers_before_and_after_the_stop_are_those_of_one_run(engine: str, tmp
     before = marker_edges(first)
     came = len(range(0, STOPS_AT, 4))
     assert (before["adds"].delivered, before["adds"].in_flight) == (came, 0)
-    assert (before["fives"].delivered, before["fives"].in_flight) == (came - 1, 1)
+    assert before["fives"].delivered + before["fives"].in_flight == came
+    assert before["fives"].in_flight > 0, "nothing was kept, so that nothing was shown"
     assert all(edge.closed and not edge.dropped for edge in before.values())
 
     gate(out, None)
