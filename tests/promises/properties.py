@@ -200,7 +200,7 @@ RUNTIME_TO_15 = {
             WATCHING + "test_warming_up_a_long_call_and_a_quiet_source_are_no_stalls",
             LOCAL + "test_warming_up_is_no_stall",
         ),
-        ("a long call is a stall",),
+        ("a long call is a stall", "warming up is a stall"),
     ),
     "R13": Property(
         "What is published again after a silence is the same publication.",

@@ -11,7 +11,7 @@ CORE, NODES, PENDING = "worker/core/_core.py", "worker/_nodes.py", "worker/core/
 CONCLUDING, PAYLOADS, RECORDS = "worker/core/_concluding.py", "worker/_payloads.py", "worker/_records.py"
 SHELL, SUSPENDING, REPLAYING = "worker/_shell.py", "worker/_suspending.py", "engines/_replaying.py"
 CHECKPOINTS = "worker/core/_checkpoints.py"
-REPLAYED, RUN = "nodes/replayed.py", "engines/_threads_run.py"
+REPLAYED, REPLICAS = "nodes/replayed.py", "engines/_threads_replicas.py"
 TASKS, JUDGING = "planner/_tasks.py", "planner/_judging_engine.py"
 
 SINKS, UNDECODABLE = "tests/worker/test_fused_sinks.py::", "tests/worker/test_undecodable.py::"
@@ -122,9 +122,14 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "assert ",
     ),
     "a long call is a stall": (
-        Change(RUN, "if steps != progress or self._replicas.calling:", "if steps != progress:"),
-        WATCHING + "test_warming_up_a_long_call_and_a_quiet_source_are_no_stalls",
-        "no progress for 0.2 s",
+        Change(REPLICAS, "        return bool(self.calling) or any(r.", "        return any(r."),
+        WATCHING + "test_warming_up_a_long_call_and_a_quiet_source_are_no_stalls[long-call]",
+        "no progress for 0.5 s",
+    ),
+    "warming up is a stall": (
+        Change(REPLICAS, "        self.opening = True\n", "        self.opening = False\n"),
+        WATCHING + "test_warming_up_a_long_call_and_a_quiet_source_are_no_stalls[warm-up]",
+        "no progress for 0.5 s",
     ),
     "replicas of a node with state compete": (
         Change(

@@ -50,6 +50,7 @@ class Replica(threading.Thread):
         task: Which task.
         nodes: Its nodes.
         done: It has ended, in whatever way.
+        opening: Its nodes are being opened, which takes as long as it takes.
     """
 
     def __init__(self, task: TaskPlan, slot: int, nodes: TaskNodes, crew: "Replicas", told: Told) -> None:
@@ -57,6 +58,7 @@ class Replica(threading.Thread):
         self.task = task
         self.nodes = nodes
         self.done = False
+        self.opening = True
         self._slot = slot
         self._crew = crew
         self._told = told
@@ -66,6 +68,7 @@ class Replica(threading.Thread):
         try:
             self._crew.shell(self, self._slot).run()
         except WorkerFatal as error:
+            self.opening = False
             self._told.broken(ended_badly(self.task.name, error))
             self._crew.abandoning(self, self._slot).run()
         except BaseException as error:  # the thread ends here, and the run must hear of it
@@ -76,7 +79,8 @@ class Replica(threading.Thread):
             self._crew.changed()
 
     def opened(self) -> None:
-        """Nothing waits for it here."""
+        """Every node is open."""
+        self.opening = False
 
     def inner(self, fates: Sequence[InnerFate]) -> None:
         """Joins fates into the ledger of the run."""
@@ -145,6 +149,11 @@ class Replicas:
     def steps(self) -> int:
         """Counts what all of them did."""
         return sum(replica.nodes.figures.steps for replica in self._members)
+
+    @property
+    def busy(self) -> bool:
+        """Whether some of them are in user code: opening nodes, or calling one."""
+        return bool(self.calling) or any(r.opening for r in self._members if not r.done)
 
     @property
     def calling(self) -> tuple[tuple[str, float], ...]:

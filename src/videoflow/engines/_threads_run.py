@@ -176,7 +176,7 @@ class ThreadsRun(AwaitedRun):
         while self._replicas.unfinished:
             self._replicas.wait_for_change(_LOOK_SECONDS)
             now, steps = self._clock.monotonic(), self._replicas.steps
-            if steps != progress or self._replicas.calling:
+            if steps != progress or self._replicas.busy:
                 progress, since = steps, now
             if self._timed_out(now) or self._out_of_time(now, since):
                 self._replicas.control.end_now()
