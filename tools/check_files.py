@@ -28,7 +28,8 @@ FOREIGN_TEXT = {
         r"(?<![\w.$}/])[/](?:root|work|home/\w+|Users/\w+)(?:[/]|$|(?=[\"'\s]))"
     ),
     "a package registry's host": re.compile(
-        r"[\w.-]*(?:pypi[.]org|pythonhosted[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org)"
+        r"[\w.-]*(?:pypi[.]org|pythonhosted[.]org|npmjs[.](?:org|com)|deb[.]debian[.]org|proxy[.]golang[.]org"
+        r"|registry[.]k8s[.]io|docker[.]io|quay[.]io|(?:gcr|ghcr|nvcr)[.]io)"
     ),
     "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY[-]----"),
 }

@@ -99,7 +99,7 @@ class DraSubject(AllocationSubject):
             name = f"{process}~{self.births}"
             self.processes[process] = self.product.DraAllocation(
                 StoppedApi(self.world, name),
-                self.product.DraSettings(process=name, namespace=OURS),
+                self.product.DraSettings(process=name, namespace=OURS, holder_image="pause"),
                 environment=self.environment(),
                 clock=ManualClock(),
             )

@@ -26,7 +26,9 @@ def _disarmed() -> Iterator[None]:
 
 
 def process(world: DraWorld, name: str) -> DraAllocation:
-    return DraAllocation(StoppedApi(world, name), DraSettings(process=name), environment=FACTS)
+    return DraAllocation(
+        StoppedApi(world, name), DraSettings(process=name, holder_image="pause"), environment=FACTS
+    )
 
 
 def live(backend: DraAllocation) -> None:

@@ -31,17 +31,17 @@ from videoflow.deploy.allocation_dra import (
     DraAllocation,
     DraSettings,
 )
-from videoflow.errors import ContractBroken
+from videoflow.errors import ArgumentInvalid, ContractBroken
 from videoflow.testing.examiners.allocation import Call, Fate
 
 GIB = 1 << 30
 GATES = {"kubernetes": "1.36", "driver": "0.5.0", "driver-gates": "DynamicMIG,ConsumableShares"}
-SETTINGS = DraSettings(process="p", namespace="ours")
+SETTINGS = DraSettings(process="p", namespace="ours", holder_image="pause")
 T = TypeVar("T")
 
 
 def allocator(world: DraWorld, facts: Mapping[str, str] | None = None, name: str = "p") -> DraAllocation:
-    settings = DraSettings(process=name, namespace="ours")
+    settings = DraSettings(process=name, namespace="ours", holder_image="pause")
     return DraAllocation(StoppedApi(world, name), settings, environment=facts or GATES)
 
 
@@ -84,6 +84,12 @@ def observed(backend: DraAllocation, claim: ClaimObservation) -> ClaimObservatio
 
 
 # What is published ------------------------------------------------------------------------------
+
+
+def test_without_an_image_for_what_holds_claims_nothing_is_opened() -> None:
+    with pytest.raises(ArgumentInvalid, match="image") as refused:
+        DraAllocation(StoppedApi(DraWorld({}), "p"), DraSettings(process="p", namespace="ours"))
+    assert "holder_image" in refused.value.remedy
 
 
 def test_only_the_newest_generation_of_a_pool_counts_and_only_if_it_is_whole() -> None:

@@ -54,6 +54,7 @@ def test_an_ordinary_path_is_not_refused(text: str) -> None:
 
 def test_a_registry_host_is_refused() -> None:
     assert broken("tools/a.sh", b"curl https://registry.npmjs" + b".org/x")
+    assert broken("src/a.py", b'image = "registry.k8s' + b'.io/pause:3.10"')
 
 
 @pytest.fixture

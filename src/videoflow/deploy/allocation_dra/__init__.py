@@ -21,13 +21,13 @@ from videoflow.deploy.allocation_dra._planning import DraPlan
 from videoflow.deploy.allocation_dra._rendering import Rendering, render
 from videoflow.deploy.allocation_dra._settings import (
     CLAIM,
-    GRANT_VARIABLE,
     GROUP,
     KIND,
     PCIE_ROOT,
     POD_CLAIM,
     DraSettings,
 )
+from videoflow.environment import GRANT_VARIABLE
 
 __all__ = [
     "BARRIERS",

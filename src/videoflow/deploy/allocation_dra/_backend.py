@@ -39,7 +39,7 @@ from videoflow.deploy.allocation_dra._records import (
 from videoflow.deploy.allocation_dra._seeing import bindings_of, observed
 from videoflow.deploy.allocation_dra._settings import CLAIM, DraSettings
 from videoflow.deploy.kubernetes_records import Reads, Unanswered
-from videoflow.errors import ContractBroken, UnknownName, UnobservableState
+from videoflow.errors import ArgumentInvalid, ContractBroken, UnknownName, UnobservableState
 from videoflow.placement import is_legal
 
 
@@ -51,6 +51,9 @@ class DraAllocation(RecordedAllocation[DraRecord]):
         settings: What may be used.
         environment: Facts of the cluster, as `Gates.of` reads them.
         clock: For the times of observations.
+
+    Raises:
+        ArgumentInvalid: The settings name no image for the pods that hold claims.
     """
 
     claim_prefix = "dra"
@@ -63,6 +66,12 @@ class DraAllocation(RecordedAllocation[DraRecord]):
         environment: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if not settings.holder_image:
+            raise ArgumentInvalid(
+                "there is no image for the pods that hold claims",
+                cause="a scheduler gives devices to pods alone, so each claim is held by one",
+                remedy="set DraSettings(holder_image=...) to one of your registry that does nothing but stay",
+            )
         self._settings = settings
         self._gates = Gates.of(environment or {})
         self._session = Reads(api, settings.process, settings.namespace, clock or RealClock())

@@ -18,8 +18,9 @@ from videoflow.deploy.allocation_dra._inventory import results_of, slice_name
 from videoflow.deploy.allocation_dra._operation import claim_label
 from videoflow.deploy.allocation_dra._pools import HostView, Published, hosts_of, newest
 from videoflow.deploy.allocation_dra._records import DraRecord, claim_manifest
-from videoflow.deploy.allocation_dra._settings import CLAIM, GRANT_VARIABLE, POD_CLAIM, WORKLOAD, DraSettings
+from videoflow.deploy.allocation_dra._settings import CLAIM, POD_CLAIM, WORKLOAD, DraSettings
 from videoflow.deploy.kubernetes_records import Reads
+from videoflow.environment import GRANT_VARIABLE
 from videoflow.ids import hash_id
 
 POLICY = "dra"

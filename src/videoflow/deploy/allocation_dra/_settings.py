@@ -11,7 +11,6 @@ KIND: Final = f"{DOMAIN}/kind"
 CLAIM: Final = f"{DOMAIN}/claim"
 WORKLOAD: Final = f"{DOMAIN}/workload"
 EPOCH: Final = f"{DOMAIN}/epoch"
-GRANT_VARIABLE: Final = "VIDEOFLOW_GRANT"
 # A constraint of this key declares that workloads share one claim.
 GROUP: Final = f"{DOMAIN}/group"
 # How a pod calls its claim.
@@ -30,7 +29,8 @@ class DraSettings:
         gpu_class: Device class of whole cards.
         mig_class: Device class of MIG slices.
         config_version: API version of the driver's own parameters.
-        holder_image: Image of the pods that hold a claim; it has to do nothing but stay.
+        holder_image: Image of the pods that hold a claim; it has to do nothing but stay, as the one does that
+            every host has for the sandboxes of its pods. There is no default: each cluster has its registry.
     """
 
     process: str = "render"
@@ -39,4 +39,4 @@ class DraSettings:
     gpu_class: str = "gpu.nvidia.com"
     mig_class: str = "mig.nvidia.com"
     config_version: str = "resource.nvidia.com/v1beta1"
-    holder_image: str = "registry.k8s.io/pause:3.10"
+    holder_image: str = ""
