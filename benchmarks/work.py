@@ -80,14 +80,13 @@ class Maker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._sources = sources(job)
-        self._begun = time.monotonic()
 
     def indices(self) -> Iterator[int]:
         """Yields the numbers of the items, at the job's pace."""
-        pace = 1 / self._job.per_second if self._job.per_second else 0.0
+        pace, begun = (1 / self._job.per_second if self._job.per_second else 0.0), time.monotonic()
         for index in range(self._job.items):
             if pace:
-                time.sleep(max(0.0, self._begun + index * pace - time.monotonic()))
+                time.sleep(max(0.0, begun + index * pace - time.monotonic()))
             yield index
 
     def make(self, index: int, out: Array | None = None) -> Array:

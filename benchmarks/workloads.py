@@ -124,7 +124,7 @@ def _frames() -> list[Workload]:
             (COPY_FLOOR, PLACE_FLOOR, OURS),
             COPY_FLOOR.name,
             _hops(1.3, 2.0, COPY_FLOOR.name),
-            fixed=90,
+            fixed=150,
         ),
         Workload(
             "W3",
@@ -161,7 +161,7 @@ def _small() -> list[Workload]:
             (COPY_FLOOR, OURS),
             COPY_FLOOR.name,
             _hops(2.0, None, COPY_FLOOR.name),
-            fixed=200,
+            fixed=400,
             unit="items/s",
         ),
     ]
