@@ -17,6 +17,8 @@ OUT ?= out/demo
 BENCH ?=
 BIN := $(abspath $(VENV))/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+# What is used is compiled when it is first used, and of most of what is installed nothing is.
+INSTALL := $(PIP) install --no-compile
 
 .PHONY: help venv demo test lint storm simulate bench clean
 
@@ -30,12 +32,12 @@ $(VENV)/.made:
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml
 	@echo "installing videoflow with what the demo needs into $(VENV)"
-	@$(PIP) install -e '.[video,onnx]'
+	@$(INSTALL) -e '.[video,onnx]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo "installing videoflow with what the tests need into $(VENV)"
-	@$(PIP) install -e '.[dev,video,onnx,notebook,kubernetes,gpu]'
+	@$(INSTALL) -e '.[dev,video,onnx,notebook,kubernetes,gpu]'
 	@touch $@
 
 venv: $(VENV)/.dev

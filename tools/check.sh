@@ -13,32 +13,53 @@ mode=${1:-all}
 bin=$(cd "${VENV:-.venv}" && pwd)/bin
 export PATH="$bin:$PATH"
 unset PYTHONPATH
+unset PYTHONDONTWRITEBYTECODE # else every process compiles again what the one before it compiled
 
+began=$(date +%s%N)
 names=() seconds=() endings=()
 failed=0
 closing=""
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+beside_process=""
+trap '[ -z "$beside_process" ] || kill "$beside_process"; rm -rf "$scratch"' EXIT
+
+note() { # note NAME STARTED CODE: keeps how a step ended, for the table
+    names+=("$1")
+    seconds+=("$((($(date +%s%N) - $2) / 100000000))")
+    if [ "$3" = 0 ]; then endings+=(ok); else endings+=("failed ($3)") && failed=1; fi
+}
 
 step() { # step NAME COMMAND...: runs it, shows its output, notes its time and ending
-    local name=$1 started ended code=0
+    local name=$1 started code=0
     shift
     printf '\n--- %s: %s\n' "$name" "$*"
     started=$(date +%s%N)
     "$@" || code=$?
-    ended=$(date +%s%N)
-    names+=("$name")
-    seconds+=("$(((ended - started) / 100000000))")
-    if [ "$code" = 0 ]; then endings+=(ok); else endings+=("failed ($code)") && failed=1; fi
+    note "$name" "$started" "$code"
+}
+
+beside() { # beside COMMAND...: runs it while others run; `joined` says what came of it
+    printf '\n--- beside the rest: %s\n' "$*"
+    beside_started=$(date +%s%N)
+    ("$@") >"$scratch/beside" 2>&1 &
+    beside_process=$!
+}
+
+joined() { # joined NAME: waits for what runs beside, shows its output, notes its time and ending
+    local code=0
+    wait "$beside_process" || code=$?
+    beside_process=""
+    printf '\n--- %s\n' "$1"
+    cat "$scratch/beside"
+    note "$1" "$beside_started" "$code"
 }
 
 table() {
-    local index total=0
+    local index total=$((($(date +%s%N) - began) / 100000000))
     printf '\n%-18s %8s  %s\n' step seconds ending
     for index in "${!names[@]}"; do
         printf '%-18s %6d.%d  %s\n' "${names[index]}" $((seconds[index] / 10)) $((seconds[index] % 10)) \
             "${endings[index]}"
-        total=$((total + seconds[index]))
     done
     printf '%-18s %6d.%d  %s\n' total $((total / 10)) $((total % 10)) "$([ "$failed" = 0 ] && echo ok || echo FAILED)"
 }
@@ -54,17 +75,22 @@ example_types() { # each example is a script of its own, and all are named flow.
 
 tests() { # keeps the closing line, which is shown once more below the table
     local jobs=${PYTEST_JOBS:-$(($(getconf _NPROCESSORS_ONLN) + 1))}
-    pytest -n "$jobs" --dist loadgroup --durations 10 --color no "$@" | tee "$scratch/pytest.log"
+    pytest -n "$jobs" --dist loadfile --durations 10 --color no "$@" | tee "$scratch/pytest.log"
     local code=${PIPESTATUS[0]}
     closing=$(tail -n 1 "$scratch/pytest.log")
     return "$code"
 }
 
-lint() {
+types() {
+    local code=0
+    mypy || code=1
+    example_types || code=1
+    return "$code"
+}
+
+lint() { # all checks but that of types
     step "ruff check" ruff check --quiet .
     step "ruff format" ruff format --check --quiet .
-    step "mypy" mypy
-    step "mypy examples" example_types
     step "layers" lint-imports --no-logo --no-cache
     step "files" python tools/check_files.py
     step "imports" python tools/check_imports.py
@@ -72,6 +98,7 @@ lint() {
 
 case $mode in
     lint)
+        step "types" types
         lint
         step "suppressions" python -m tools.suppressions # otherwise a test of the house looks at them
         ;;
@@ -81,10 +108,12 @@ case $mode in
         ;;
     simulate) step "simulate" python -m tools.simulate search 100000 2 ;;
     all)
+        beside types # it keeps one core busy, and what comes first leaves one idle
         lint
         # Without the footage the tests that need it use the synthetic scene, or say what they miss.
         step "footage" bash -c 'tools/fetch_footage.sh || [ "$?" = 3 ]'
         step "pytest" tests
+        joined "types (beside)"
         ;;
     *)
         echo "usage: tools/check.sh [lint|storm|simulate]" >&2

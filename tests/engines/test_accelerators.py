@@ -16,7 +16,6 @@ from tests.nvml.stub import GIB, NOT_LOADED, StubGpu, StubHost, build
 ROOT = Path(__file__).resolve().parents[2]
 FLOWS = Path(__file__).with_name("gpu_flows.py")
 FIRST, SECOND = StubGpu(0).uuid, StubGpu(1).uuid
-pytestmark = pytest.mark.xdist_group("accelerators")
 
 
 class Stage:
