@@ -23,10 +23,10 @@ scratch=$(mktemp -d)
 beside_process=""
 trap '[ -z "$beside_process" ] || kill "$beside_process"; rm -rf "$scratch"' EXIT
 
-note() { # note NAME STARTED CODE: keeps how a step ended, for the table
+note() { # note NAME STARTED ENDED CODE: keeps how a step ended, for the table
     names+=("$1")
-    seconds+=("$((($(date +%s%N) - $2) / 100000000))")
-    if [ "$3" = 0 ]; then endings+=(ok); else endings+=("failed ($3)") && failed=1; fi
+    seconds+=("$((($3 - $2) / 100000000))")
+    if [ "$4" = 0 ]; then endings+=(ok); else endings+=("failed ($4)") && failed=1; fi
 }
 
 step() { # step NAME COMMAND...: runs it, shows its output, notes its time and ending
@@ -35,13 +35,13 @@ step() { # step NAME COMMAND...: runs it, shows its output, notes its time and e
     printf '\n--- %s: %s\n' "$name" "$*"
     started=$(date +%s%N)
     "$@" || code=$?
-    note "$name" "$started" "$code"
+    note "$name" "$started" "$(date +%s%N)" "$code"
 }
 
 beside() { # beside COMMAND...: runs it while others run; `joined` says what came of it
     printf '\n--- beside the rest: %s\n' "$*"
     beside_started=$(date +%s%N)
-    ("$@") >"$scratch/beside" 2>&1 &
+    (code=0 && { "$@" || code=$?; } && date +%s%N >"$scratch/ended" && exit "$code") >"$scratch/beside" 2>&1 &
     beside_process=$!
 }
 
@@ -51,7 +51,7 @@ joined() { # joined NAME: waits for what runs beside, shows its output, notes it
     beside_process=""
     printf '\n--- %s\n' "$1"
     cat "$scratch/beside"
-    note "$1" "$beside_started" "$code"
+    note "$1" "$beside_started" "$(cat "$scratch/ended")" "$code"
 }
 
 table() {
