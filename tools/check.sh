@@ -103,8 +103,11 @@ case $mode in
         step "suppressions" python -m tools.suppressions # otherwise a test of the house looks at them
         ;;
     storm)
-        step "storm" tests -n 0 -s -o timeout=1800 -o faulthandler_timeout=1700 --kills 200 tests/storm
-        step "nightly" tests -o timeout=600 -o faulthandler_timeout=550 --kills 200 -m nightly tests
+        kills=(tests/storm/test_storm.py tests/storm/test_parts.py tests/storm/test_live_edges.py)
+        long=(-o timeout=3600 -o faulthandler_timeout=3500 --kills 200)
+        step "kills" tests -n 0 -s "${long[@]}" "${kills[@]}"
+        step "histories" tests --dist load "${long[@]}" tests/storm "${kills[@]/#/--ignore=}"
+        step "nightly" tests "${long[@]}" -m nightly tests
         ;;
     simulate) step "simulate" python -m tools.simulate search 100000 2 ;;
     all)
