@@ -20,6 +20,7 @@ from videoflow.simulation import (
     Table,
     explore,
     generate,
+    graph_of,
     kind_of,
 )
 from videoflow.simulation import _library as library
@@ -206,3 +207,10 @@ def test_an_aborted_parent_and_one_that_ended_do_not_hold_up_a_join() -> None:
     for seed in range(20):
         result = simulation.run(Schedule(seed))
         assert result.violations == ()
+
+
+def test_a_run_without_faults_gives_a_live_reader_all_that_there_is() -> None:
+    calls = graph_of(554).reference(None).calls  # the last words of step3 come to rows7 in one step
+    assert [made.input_id for made in calls["rows7"] if made.origin.node == "step3:flush"] == [
+        made.input_id for made in calls["step4"] if made.origin.node == "step3:flush"
+    ]

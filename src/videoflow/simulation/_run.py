@@ -7,8 +7,11 @@ have ended or none can move any more.
 import random
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from videoflow import faults
 from videoflow.backends.memory import MemoryBroker, MemoryMessaging, MemoryPool, MemoryRuntimeStore
+from videoflow.backends.messaging import LiveSubscriptionSpec
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger, Past, Suspended
 from videoflow.errors import UnobservableState
@@ -31,6 +34,7 @@ from videoflow.worker.core.actions import InnerFate
 
 _STALLED_SECONDS = 40.0
 _MOST_STEPS = 20_000
+_ALL = 1_000_000  # more than a source and its fan-outs make
 _ZOMBIES_MOVE = 0.3
 _FENCES = {name: f"fence:{name}" for name in FENCED}
 
@@ -110,7 +114,10 @@ class SimulatedRun:
         for channel in self.subject.channels:
             self.observer.ensure_channel(channel, "channel", deadline=1.0)
         for subscription in self.subject.subscriptions:
-            self.observer.ensure_subscription(subscription, "subscription", deadline=1.0)
+            wanted = subscription
+            if self.peaceful and isinstance(wanted, LiveSubscriptionSpec):
+                wanted = replace(wanted, capacity=_ALL, max_age_seconds=None)  # all that may come is to come
+            self.observer.ensure_subscription(wanted, "subscription", deadline=1.0)
 
     # What stations ask ------------------------------------------------------------------------
 
