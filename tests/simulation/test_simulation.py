@@ -211,6 +211,6 @@ def test_an_aborted_parent_and_one_that_ended_do_not_hold_up_a_join() -> None:
 
 def test_a_run_without_faults_gives_a_live_reader_all_that_there_is() -> None:
     calls = graph_of(554).reference(None).record.calls  # the last words of step3 come to rows7 in one step
-    assert [made.input_id for made in calls["rows7"] if made.origin.node == "step3:flush"] == [
-        made.input_id for made in calls["step4"] if made.origin.node == "step3:flush"
+    assert [made.origin for made in calls["rows7"] if made.origin.node == "step3:flush"] == [
+        made.origin for made in calls["step4"] if made.origin.node == "step3:flush"
     ]
