@@ -3,6 +3,7 @@
 #   make test   all checks and tests, with a table of what took how long
 #   make lint   the checks alone
 #   make storm  the long crash tests
+#   make nightly   long histories, and every planted defect
 #   make bench  speed as ratios to floors and peers; BENCH= names workloads and options, such as "W1a W2 --rounds 3"
 #   make simulate   100 000 simulated schedules of faults, and what they hit
 # PYTHON= names an interpreter (3.11 or newer), VENV= another folder for the environment.
@@ -20,7 +21,7 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 # What is used is compiled when it is first used, and of most of what is installed nothing is.
 INSTALL := $(PIP) install --no-compile
 
-.PHONY: help venv demo test lint storm simulate bench clean
+.PHONY: help venv demo test lint storm nightly simulate bench clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -53,6 +54,9 @@ lint: venv
 
 storm: venv
 	@VENV="$(abspath $(VENV))" tools/check.sh storm
+
+nightly: venv
+	@VENV="$(abspath $(VENV))" tools/check.sh nightly
 
 simulate: venv
 	@VENV="$(abspath $(VENV))" tools/check.sh simulate

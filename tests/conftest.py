@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kills",
         type=int,
         default=20,
-        help="how many workers the crash tests kill (default 20; make storm: 200)",
+        help="how many workers the crash tests kill (default 20; make storm and make nightly: 200)",
     )
 
 

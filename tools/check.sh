@@ -2,8 +2,9 @@
 # Runs the checks and the tests, each step to its end, and prints what each took; fails if any step failed.
 #   tools/check.sh          everything that a change must pass
 #   tools/check.sh lint     the steps that run no test
-#   tools/check.sh storm    the long crash tests, which are not part of the above
-#   tools/check.sh simulate the long search for schedules of faults that break something; neither is that
+#   tools/check.sh storm    the long crash tests; neither these nor what follows are part of the above
+#   tools/check.sh nightly  long histories, and every planted defect, of which the tests try some
+#   tools/check.sh simulate the long search for schedules of faults that break something
 # VENV= names the environment (default .venv); PYTEST_JOBS= how many test processes
 # (by default one more than there are cores, since many tests wait for processes that they started).
 set -uo pipefail
@@ -96,18 +97,19 @@ lint() { # all checks but that of types
     step "imports" python tools/check_imports.py
 }
 
+kills=(tests/storm/test_storm.py tests/storm/test_parts.py tests/storm/test_live_edges.py)
+long=(-o timeout=3600 -o faulthandler_timeout=3500 --kills 200)
+
 case $mode in
     lint)
         step "types" types
         lint
         step "suppressions" python -m tools.suppressions # otherwise a test of the house looks at them
         ;;
-    storm)
-        kills=(tests/storm/test_storm.py tests/storm/test_parts.py tests/storm/test_live_edges.py)
-        long=(-o timeout=3600 -o faulthandler_timeout=3500 --kills 200)
-        step "kills" tests -n 0 -s "${long[@]}" "${kills[@]}"
+    storm) step "kills" tests -n 0 -s "${long[@]}" "${kills[@]}" ;;
+    nightly)
         step "histories" tests --dist load "${long[@]}" tests/storm "${kills[@]/#/--ignore=}"
-        step "nightly" tests "${long[@]}" -m nightly tests
+        step "planted" tests "${long[@]}" -m nightly tests
         ;;
     simulate) step "simulate" python -m tools.simulate search 100000 2 ;;
     all)
@@ -119,7 +121,7 @@ case $mode in
         joined "types (beside)"
         ;;
     *)
-        echo "usage: tools/check.sh [lint|storm|simulate]" >&2
+        echo "usage: tools/check.sh [lint|storm|nightly|simulate]" >&2
         exit 2
         ;;
 esac

@@ -81,7 +81,7 @@ DEFECTS: dict[str, tuple[Change, str]] = {
         CONTRACT,
     ),
 }
-# These are planted by `make storm` only, for their time.
+# These are planted by `make nightly` only, for their time.
 MORE_DEFECTS: dict[str, tuple[Change, str]] = {
     "two slices with media extensions": (
         Change(GEOMETRY, "> profile.maximum or media > 1", "> profile.maximum + 1"),

@@ -1,6 +1,6 @@
 """Thousands of histories of claimants that race over the reference; every other run a few of them.
 
-`make storm` runs 15, 3 and half a history for each of its 200 kills, with 2, 8 and 32 claimants.
+`make nightly` runs 15, 3 and half a history for each of its 200 kills, with 2, 8 and 32 claimants.
 """
 
 import pytest

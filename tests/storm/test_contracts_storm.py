@@ -1,4 +1,4 @@
-"""All defects of the contracts, and long random schedules of every adapter; part of `make storm`."""
+"""All defects of the contracts, and long random schedules of every adapter; part of `make nightly`."""
 
 import sys
 from pathlib import Path

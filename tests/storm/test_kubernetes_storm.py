@@ -1,6 +1,6 @@
 """Thousands of histories of claimants that race in a cluster; every other run one of each size.
 
-`make storm` runs 10, 2 and a fifth of a history for each of its 200 kills, with 2, 8 and 32 claimants.
+`make nightly` runs 10, 2 and a fifth of a history for each of its 200 kills, with 2, 8 and 32 claimants.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """The solver against brute force on many problems, and the rest of its planted defects.
 
-`make storm` runs 20 000 problems (100 for each of its 200 kills); every other run a few of them.
+`make nightly` runs 20 000 problems (100 for each of its 200 kills); every other run a few of them.
 """
 
 from pathlib import Path
