@@ -47,14 +47,14 @@ def test_a_path_of_one_machine_is_refused(text: str) -> None:
     assert broken("docs/a.md", text.format("/").encode())
 
 
-@pytest.mark.parametrize("text", ["$scratch/work/x", "tests/home/ann", "/tmp/x", "/workers/x"])
+@pytest.mark.parametrize("text", ["$scratch{}work/x", "tests{}home/ann", "{}tmp/x", "{}workers/x"])
 def test_an_ordinary_path_is_not_refused(text: str) -> None:
-    assert not broken("docs/a.md", text.encode())
+    assert not broken("docs/a.md", text.format("/").encode())
 
 
 def test_a_registry_host_is_refused() -> None:
-    assert broken("tools/a.sh", b"curl https://registry.npmjs" + b".org/x")
-    assert broken("src/a.py", b'image = "registry.k8s' + b'.io/pause:3.10"')
+    assert broken("tools/a.sh", b"curl https://registry.npm" + b"js.org/x")
+    assert broken("src/a.py", b'image = "registry.k' + b'8s.io/pause:3.10"')
 
 
 @pytest.fixture

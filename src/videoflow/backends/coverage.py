@@ -121,8 +121,6 @@ class IntervalSet:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalSet) and self.intervals() == other.intervals()
 
-    __hash__ = None  # type: ignore[assignment]  # mutable, hence not hashable
-
     def __repr__(self) -> str:
         return f"IntervalSet({list(self.intervals())})"
 

@@ -239,7 +239,7 @@ class Producer(_Emitting):
 
         `resume` is the last committed offset + 1, or None at the first start.
         """
-        raise NotImplementedError(f"{type(self).__qualname__} has no produce")
+        raise _lacks(self, "produce")
 
     def interrupt(self) -> None:
         """Ends a blocked `produce`; called from another thread when the run stops."""
@@ -266,7 +266,7 @@ class Processor(_Emitting, _Reading):
 
     def process(self, *args: Any, **kwargs: Any) -> Value:
         """Returns a value, `SKIP` or `Out`, or yields several; takes the inputs, and may take `ctx`."""
-        raise NotImplementedError(f"{type(self).__qualname__} has no process")
+        raise _lacks(self, "process")
 
 
 class Consumer(_Reading):
@@ -277,4 +277,9 @@ class Consumer(_Reading):
 
     def consume(self, *args: Any, **kwargs: Any) -> Value:
         """Has its effect; takes the inputs by position, and may take `ctx`."""
-        raise NotImplementedError(f"{type(self).__qualname__} has no consume")
+        raise _lacks(self, "consume")
+
+
+def _lacks(node: Node, method: str) -> UsageError:
+    name = type(node).__qualname__
+    return UsageError(f"{name} has no {method}", remedy=f"write the method {method} in the class {name}")

@@ -29,6 +29,7 @@ from videoflow.backends.outcomes import (
     RejectReason,
     SettlementOutcome,
     SettleUnknown,
+    Unknown,
     UnknownReason,
     unknown,
 )
@@ -157,7 +158,7 @@ class FaultyMessaging(MemoryMessaging):
             return self._unreadable()
         return super().announced(channel, deadline=deadline)
 
-    def _unreadable(self) -> Observation:  # type: ignore[type-arg]  # of whatever was asked for
+    def _unreadable(self) -> Unknown:
         return unknown(_TIMEOUT, self._clock.monotonic(), "a simulated time-out")
 
 
