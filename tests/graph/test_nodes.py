@@ -188,3 +188,12 @@ def test_two_inputs_keep_their_order() -> None:
     first, second = Numbers(), Double()
     node = Pair()(second, first)
     assert [each.ports[0].node for each in node._videoflow_record.inputs or ()] == [second, first]
+
+
+def test_a_node_without_its_method_says_which_and_what_to_do() -> None:
+    class Bare(vf.Processor):
+        pass
+
+    with pytest.raises(vf.UsageError, match="Bare has no process") as refused:
+        Bare().process(1)
+    assert "write the method process" in refused.value.remedy
