@@ -153,7 +153,7 @@ def test_what_is_committed_survives_any_death_and_nothing_else_does(
                 ring.release(min(kept, default=ring.head))
             if not ring.fits(length, 1, reserve=False):
                 continue
-            sequence = ring.append(data, 0, length, float(number))
+            sequence = ring.append([(data, 0, length)], float(number))
             if dies:
                 ring = RingWriter(log, RING)
             else:

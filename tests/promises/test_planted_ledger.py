@@ -98,11 +98,19 @@ SHM_UNSETTLED = Change(
     "            if fate is not None:\n                rows.add",
     "            if fate is not None and envelope.origin.ordinal != 7:\n                rows.add",
 )
-SHM_UNANNOUNCED = Change(
-    SHM_OUTLET,
-    "            self._rows.add(self.number, envelope, fate)\n",
-    "            if envelope.origin.ordinal != 7:\n"
-    "                self._rows.add(self.number, envelope, fate)\n",
+SHM_UNANNOUNCED = (
+    Change(
+        SHM_OUTLET,
+        "            self._rows.add(self.number, envelope, fate)\n",
+        "            if envelope.origin.ordinal != 7:\n"
+        "                self._rows.add(self.number, envelope, fate)\n",
+    ),
+    Change(
+        SHM_OUTLET,
+        "        self._rows.close(self.number, DELIVERED, origin, (), interval)\n",
+        "        for n in {*range(interval[0][0], interval[0][1] + 1)} - {7}:\n"
+        "            self._rows.close(self.number, DELIVERED, origin, (), ((n, n),))\n",
+    ),
 )
 
 NOT_SETTLED = "item {} of numbers was announced and not settled"
@@ -170,7 +178,7 @@ CAUGHT: dict[str, tuple[tuple[Change, ...], str, str, tuple[str, str], str]] = {
         NOT_SETTLED.format(7),
     ),
     "not counted by its writer": (
-        (SHM_UNANNOUNCED,),
+        SHM_UNANNOUNCED,
         "chain",
         "local",
         ("same", "rows"),

@@ -5,7 +5,7 @@ ledger). Joining the same fact twice changes nothing, so a crash cannot miscount
 that could be added twice.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
@@ -132,9 +132,8 @@ class IntervalSet:
         """Returns the parts of first..last that are not in the set, as closed intervals."""
         gaps = []
         at = first
-        for low, high in zip(self._firsts, self._lasts, strict=True):
-            if high < at:
-                continue
+        for index in range(bisect_left(self._lasts, first), len(self._lasts)):
+            low, high = self._firsts[index], self._lasts[index]
             if low > last:
                 break
             if low > at:

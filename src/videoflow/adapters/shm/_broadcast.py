@@ -75,7 +75,7 @@ class BroadcastFeed(LiveFeed):
         self.returned.clear()
         for sequence, record in list(self.owner.records.items()):
             if record.waiting & self.bit:
-                self.owner.done(sequence, self.bit)
+                self.owner.done((sequence,), self.bit)
 
     def _ungiven(self, sequence: int) -> bool:
         return sequence not in self._gone and super()._ungiven(sequence)
@@ -91,8 +91,7 @@ class BroadcastFeed(LiveFeed):
         gone, self._gone = self._gone, []
         if gone:
             self.owner.note_drops()
-        for sequence in gone:
-            self.owner.done(sequence, self.bit)
+        self.owner.done(gone, self.bit)
 
     def _mark(self, sequence: int, cause: Cause) -> None:
         at = self.place.assignments[self.owner.slot] + (sequence & self.mask)

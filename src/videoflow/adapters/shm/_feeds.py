@@ -4,32 +4,50 @@ A feed belongs to an outlet, the producer's end of one channel. What it decides 
 its own first, so that its next incarnation finds it.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Protocol
+
+import msgspec
 
 from videoflow.adapters.shm._layout import RingPlace, SubscriptionPlace
 from videoflow.adapters.shm._ledger import Rows
 from videoflow.adapters.shm._links import Hub, Op, Peer
 from videoflow.adapters.shm._log import Log, RingWriter, is_settled
-from videoflow.adapters.shm._slab import Slot
-from videoflow.backends.messaging import Envelope, Kind
+from videoflow.adapters.shm._slab import Holds, Slot
+from videoflow.backends.messaging import Envelope
 from videoflow.clock import Clock
 
 
-class Record:
-    """A record that somebody has not settled: who, who still holds its payloads, and what it costs."""
+class Record(msgspec.Struct, gc=False):
+    """A record that somebody has not settled.
 
-    __slots__ = ("arrived", "data", "envelope", "holding", "size", "slots", "waiting")
+    Attributes:
+        envelope: What it says.
+        data: Whether it is an item.
+        size: What it costs in credits.
+        slots: The payload slots that it names.
+        waiting: Who has not settled it, by the bits of feeds.
+        holding: Who still holds its payloads.
+        arrived: When it was appended, in monotonic seconds.
+    """
 
-    def __init__(
-        self, envelope: Envelope, size: int, slots: tuple[Slot, ...], waiting: int, arrived: float
-    ) -> None:
-        self.envelope = envelope
-        self.size = size
-        self.slots = slots
-        self.waiting = waiting
-        self.holding = waiting
-        self.data = envelope.kind is Kind.DATA
-        self.arrived = arrived
+    envelope: Envelope
+    data: bool
+    size: int
+    slots: tuple[Slot, ...]
+    waiting: int
+    holding: int
+    arrived: float
+
+
+class ProcessParts:
+    """What all outlets and inlets of a process share."""
+
+    log: Log
+    hub: Hub
+    clock: Clock
+    holds: Holds
+    room_in: Callable[..., None]
 
 
 class Owner(Protocol):
@@ -48,8 +66,8 @@ class Owner(Protocol):
     def let_go(self, record: Record, bit: int) -> None:
         """A subscription's claim on the payloads of a record ends."""
 
-    def done(self, sequence: int, bit: int) -> None:
-        """A subscription has settled a record."""
+    def done(self, sequences: Iterable[int], bit: int) -> None:
+        """A subscription has settled records."""
 
     def note_drops(self) -> None:
         """Tells the ledger what was evicted."""
@@ -92,13 +110,12 @@ class Feed:
 
     def gone(self, replica: int, *, passed_on: bool) -> None:
         """A reader is dead; where it passed payloads on, its next incarnation says what it settled."""
-        for sequence in [s for s, r in self.owner.records.items() if not passed_on and r.waiting & self.bit]:
-            if self.settled_by(replica, sequence):
-                self.owner.done(sequence, self.bit)
+        waiting = [s for s, r in self.owner.records.items() if not passed_on and r.waiting & self.bit]
+        self.owner.done([s for s in waiting if self.settled_by(replica, s)], self.bit)
 
-    def settled(self, replica: int, sequence: int) -> None:
-        """A reader settled a record."""
-        self.owner.done(sequence, self.bit)
+    def settled(self, replica: int, sequences: Iterable[int]) -> None:
+        """A reader settled records."""
+        self.owner.done(sequences, self.bit)
 
     def handed_back(self, replica: int, sequence: int) -> None:
         """A reader gives back a record that it did not start."""

@@ -1,9 +1,13 @@
 """How a producer replica gives sequences to competing replicas."""
 
+from collections.abc import Iterable
+
 from videoflow.adapters.shm._feeds import Feed, Owner, Record
 from videoflow.adapters.shm._layout import SubscriptionPlace
 from videoflow.adapters.shm._links import CHUNK, Op, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, assignment, is_settled
+
+_UNBOUNDED = 1 << 62
 
 
 class GivenFeed(Feed):
@@ -42,22 +46,53 @@ class GivenFeed(Feed):
 
     def dispatch(self) -> None:
         """Gives out what credit, spread and the replicas' load allow."""
-        while True:
-            again = bool(self.returned)
-            sequence = min(self.returned) if again else self.next
-            if sequence >= self.owner.ring.head:
-                break
-            record = self.owner.records.get(sequence)
-            if record is None or not record.waiting & self.bit:
-                self._pass(sequence)
-                continue
-            if (not again and self._closed()) or not self._affords(record):
-                break
-            replica = self._least_loaded(record)
-            if replica < 0:
-                break
-            self._give(sequence, record, replica, self.returned.get(sequence, 1))
+        while self._some(min(self.returned) if self.returned else self.next):
+            """What was given before comes first."""
         self._tell()
+
+    def _some(self, sequence: int) -> bool:
+        """Gives out a record, or as many from it on as one replica can take; returns whether to go on."""
+        if sequence >= self.owner.ring.head:
+            return False
+        record = self.owner.records.get(sequence)
+        if record is None or not record.waiting & self.bit:
+            self._pass(sequence)
+            return True
+        allowed = 1 if self.returned else self._allowed()
+        replica = self._least_loaded(record) if allowed > 0 and self._affords(record) else -1
+        if replica < 0:
+            return False
+        if allowed == 1 or len(self.peers) > 1:
+            self._give(sequence, record, replica, self.returned.get(sequence, 1))
+        else:
+            self._give_many(sequence, sequence + allowed, replica)
+        return True
+
+    def _give_many(self, first: int, end: int, replica: int) -> None:
+        """Gives the only replica what nobody had, from a record that it can take up to one that it cannot."""
+        records, bit, words, mask = self.owner.records, self.bit, self._words, self.mask
+        credit_items, credit_bytes, share = self._credit_items, self._credit_bytes, self._share
+        items, size, load = self._items, self._bytes, self._loads[replica]
+        assignments, told = self.place.assignments[self.owner.slot], assignment(0, 0, 1, replica)
+        mine, given = self.outstanding[replica], self._given.setdefault((replica, 0, 1), [])
+        sequence = first
+        while sequence < end:
+            record = records.get(sequence)
+            if record is None or not record.waiting & bit:
+                break
+            if record.data:
+                if load >= share or (items and (items >= credit_items or size + record.size > credit_bytes)):
+                    break
+                items += 1
+                load += 1
+                size += record.size
+            mine[sequence] = record.size if record.data else -1
+            words[assignments + (sequence & mask)] = sequence << 24 | told
+            given.append(sequence)
+            sequence += 1
+        self._items, self._bytes, self._loads[replica] = items, size, load
+        self.next = sequence
+        words[self.place.assigned[self.owner.slot]] = sequence
 
     def greet(self, replica: int) -> None:
         """A reader is connected: what it has is said again, since the earlier socket may have lost it.
@@ -85,16 +120,23 @@ class GivenFeed(Feed):
         for sequence in list(self.outstanding[replica]):
             word = self._cell(replica, sequence)
             if is_settled(word, sequence):
-                self.settled(replica, sequence)
+                self.settled(replica, (sequence,))
             else:
                 self._return(replica, sequence, int(word >> 16 == sequence and word & 255 == RECEIVED))
 
-    def settled(self, replica: int, sequence: int) -> None:
-        """A reader settled a record."""
-        if sequence in self.outstanding[replica]:
-            self._refund(replica, sequence)
-            self._evicted.pop(sequence, None)
-            self.owner.done(sequence, self.bit)
+    def settled(self, replica: int, sequences: Iterable[int]) -> None:
+        """A reader settled records."""
+        mine = self.outstanding[replica]
+        done = [sequence for sequence in sequences if sequence in mine]
+        for sequence in done:
+            size = mine.pop(sequence)
+            if size >= 0:
+                self._items -= 1
+                self._bytes -= size
+                self._loads[replica] -= 1
+            if self._evicted:
+                self._evicted.pop(sequence, None)
+        self.owner.done(done, self.bit)
 
     def want(self, replica: int, items: int) -> None:
         """A reader has nothing: it gets what there is, and else what others have not begun."""
@@ -150,17 +192,17 @@ class GivenFeed(Feed):
                 best, load = replica, mine
         return best
 
-    def _closed(self) -> bool:
-        """Returns whether the spread forbids another dispatch."""
+    def _allowed(self) -> int:
+        """Returns how many more dispatches the spread allows now; where slots share it, one at a time."""
         if self._spread is None:
-            return False
-        own, place = self.owner.slot, self.place
+            return _UNBOUNDED
+        own, place, records, bit = self.owner.slot, self.place, self.owner.records, self.bit
         if len(place.assigned) == 1:
             floor = self._floors[0]
-            while floor < self.next and not self._waits(floor):
+            while floor < self.next and not ((record := records.get(floor)) and record.waiting & bit):
                 floor += 1
             self._floors[0] = floor
-            return self.next - floor >= self._spread
+            return floor + self._spread - self.next
         total, oldest = 0, None
         for slot in range(len(place.assigned)):
             head = self._words[place.assigned[slot]]
@@ -172,7 +214,7 @@ class GivenFeed(Feed):
             if floor < head:
                 stamp = self._words[place.stamps[slot] + (floor & self.mask)]
                 oldest = stamp if oldest is None else min(oldest, stamp)
-        return oldest is not None and total - oldest >= self._spread
+        return int(oldest is None or total - oldest < self._spread)
 
     def _waits(self, sequence: int) -> bool:
         record = self.owner.records.get(sequence)

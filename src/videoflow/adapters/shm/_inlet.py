@@ -5,11 +5,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from videoflow.adapters.shm._feeds import ProcessParts
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
 from videoflow.adapters.shm._ledger import cause_code, cause_of
 from videoflow.adapters.shm._links import Op, Peer, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, read_record
-from videoflow.adapters.shm._outlet import KINDS, ProcessParts
+from videoflow.adapters.shm._outlet import KINDS
 from videoflow.adapters.shm._slab import Slot, slot_of
 from videoflow.adapters.shm._status import Progress
 from videoflow.adapters.shm._tombstones import tombstone

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, Hop, Origin, OriginRecord
-from videoflow.backends.messaging import Envelope
+from videoflow.backends.messaging import Envelope, announced_fate
 
 _KINDS = tuple(FateKind)
 _CAUSES = (None, *Cause)
@@ -55,6 +55,12 @@ _entries = msgspec.msgpack.Decoder(Entry)
 def decode_entry(data: bytes) -> Entry:
     """Reads an entry."""
     return _entries.decode(data)
+
+
+def placed_fate(envelope: Envelope) -> Fate | None:
+    """Returns what an envelope is in the ledger of its partition; a notice is elsewhere."""
+    fate = announced_fate(envelope)
+    return _ELSEWHERE if fate is None and envelope.elsewhere else fate
 
 
 def _code(fate: Fate) -> int:

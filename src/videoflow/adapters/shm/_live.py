@@ -80,7 +80,7 @@ class LiveFeed(GivenFeed):
             if record is None or not record.waiting & self.bit:
                 self._pass(sequence)
                 continue
-            if not again and self._closed():
+            if not again and self._allowed() <= 0:
                 break
             tombstone = sequence in self._evicted
             self._give(sequence, record, replica, self.returned.get(sequence, 1))

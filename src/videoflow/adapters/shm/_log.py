@@ -7,12 +7,14 @@ and look below it only.
 
 import mmap
 import struct
+from collections.abc import Iterable
 
 import msgspec
 
 from videoflow.adapters.shm._layout import WORD, JournalPlace, RingPlace
 
 RECORD = struct.Struct("<IIdQ")  # length, kind, arrival (monotonic seconds), size in credits (bytes)
+_pack = RECORD.pack_into
 _LENGTH = struct.Struct("<I")
 _WRAP = 0xFFFFFFFF
 _RESERVE_SHARE = 4  # a quarter of the ring is left to skips
@@ -138,23 +140,31 @@ class RingWriter:
         """Returns the length of the longest statement that always fits in the end."""
         return self.place.size // _RESERVE_SHARE
 
-    def append(self, data: bytes, kind: int, size_bytes: int, arrived: float) -> int:
-        """Writes a record, which nobody sees before `commit`; returns its sequence."""
-        place = self.place
-        need = RECORD.size + len(data)
-        at = self._position % place.size
-        if at + need > place.size:
-            self._position += place.size - at
-            at = 0
-        start = place.offset + at
-        view = self._log.bytes
-        RECORD.pack_into(view, start, len(data), kind, arrived, size_bytes)
-        view[start + RECORD.size : start + need] = data
-        sequence = self.head
-        self._log.words[place.index + (sequence & self._mask)] = self._position
-        self._position += -(-need // WORD) * WORD
-        self.head = sequence + 1
-        return sequence
+    def append(self, records: Iterable[tuple[bytes, int, int]], arrived: float) -> int:
+        """Writes records, which nobody sees before `commit`; returns the sequence of the first.
+
+        Args:
+            records: (bytes, kind, size in credits) of each.
+            arrived: When they came, in monotonic seconds.
+        """
+        view, words, mask, header = self._log.bytes, self._log.words, self._mask, RECORD.size
+        size, offset, index = self.place.size, self.place.offset, self.place.index
+        first = sequence = self.head
+        position = self._position
+        for data, kind, size_bytes in records:
+            need = header + len(data)
+            at = position % size
+            if at + need > size:
+                position += size - at
+                at = 0
+            start = offset + at
+            _pack(view, start, need - header, kind, arrived, size_bytes)
+            view[start + header : start + need] = data
+            words[index + (sequence & mask)] = position
+            position += -(-need // WORD) * WORD
+            sequence += 1
+        self._position, self.head = position, sequence
+        return first
 
     def commit(self) -> None:
         """Makes records and journal entries visible together, by one word."""

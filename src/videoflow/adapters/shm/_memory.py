@@ -5,8 +5,6 @@ import os
 
 from videoflow.errors import EnvironmentFault, MemoryShort
 
-_PAGE = mmap.PAGESIZE
-
 
 def check_budget(wanted_bytes: int, budget_bytes: int, available_bytes: int | None) -> None:
     """Compares what is wanted with the budget and the machine, before anything is made.
@@ -59,8 +57,3 @@ def attach(descriptor: int, *, write: bool, populate: bool = False) -> mmap.mmap
     flags = mmap.MAP_SHARED | (mmap.MAP_POPULATE if populate else 0)
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
     return mmap.mmap(descriptor, size, flags=flags, prot=protection)
-
-
-def whole_pages(size_bytes: int) -> int:
-    """Returns the size rounded up to pages."""
-    return -(-size_bytes // _PAGE) * _PAGE

@@ -1,20 +1,20 @@
 """The producer's end of one channel: what is a repetition, what has room, who still needs what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from videoflow.adapters.shm._choosing import feed_of
-from videoflow.adapters.shm._feeds import Feed, Record
+from videoflow.adapters.shm._feeds import Feed, ProcessParts, Record
 from videoflow.adapters.shm._layout import Layout
-from videoflow.adapters.shm._ledger import DELIVERED, Rows, close
-from videoflow.adapters.shm._links import Hub, Op, Peer
+from videoflow.adapters.shm._ledger import DELIVERED, Rows, close, placed_fate
+from videoflow.adapters.shm._links import Op, Peer
 from videoflow.adapters.shm._live import LiveFeed
-from videoflow.adapters.shm._log import Log, RingWriter, encode, read_record
-from videoflow.adapters.shm._slab import Holds, slot_of
+from videoflow.adapters.shm._log import RingWriter, encode, read_record
+from videoflow.adapters.shm._slab import slot_of
 from videoflow.adapters.shm._statements import Handle, Prepared, Statement
 from videoflow.adapters.shm._waiting import Waiting
-from videoflow.backends.coverage import Coverage, Fate, FateKind
+from videoflow.backends.coverage import Coverage
 from videoflow.backends.messaging import (
     ChannelId,
     Envelope,
@@ -27,14 +27,13 @@ from videoflow.backends.outcomes import (
     Rejected,
     RejectReason,
 )
-from videoflow.clock import Clock
-from videoflow.errors import ContractBroken
 from videoflow.faults import reach
 from videoflow.wire import decode_envelope, encode_envelope
 
 KINDS = tuple(Kind)
+_DATA = Kind.DATA
+_DATA_CODE = KINDS.index(_DATA)
 _ROWS_AT_ONCE = 512
-_ELSEWHERE = Fate(FateKind.ELSEWHERE)
 
 
 class Outlet(Waiting):
@@ -50,7 +49,7 @@ class Outlet(Waiting):
 
     def __init__(
         self,
-        process: "ProcessParts",
+        process: ProcessParts,
         number: int,
         layout: Layout,
         slot: int,
@@ -155,7 +154,7 @@ class Outlet(Waiting):
         length = sum(map(len, encoded))
         if length > self.ring.largest():
             return Prepared(handles, refused=RejectReason.TOO_LARGE)
-        data = sum(envelope.kind is Kind.DATA for envelope in envelopes)
+        data = sum(envelope.kind is _DATA for envelope in envelopes)
         if not self._room(length, len(envelopes), data, envelopes):
             return None
         return Prepared(handles, fresh, encoded)
@@ -169,14 +168,76 @@ class Outlet(Waiting):
             if envelope is None:
                 handle.outcome = self._repeated(handle.envelope)
                 continue
-            sequence = self._take(envelope, next(encoded), now)
-            handle.outcome = Accepted(
-                envelope.publication_id, sequence, duplicate=False, durability=Durability.HOST
-            )
+            data = envelope.kind is _DATA
+            size = max(envelope.size_bytes, len(envelope.body)) if data else 0
+            sequence = self.ring.append(((next(encoded), KINDS.index(envelope.kind), size),), now)
+            self._announce(envelope)
+            if self.feeds:
+                self.records[sequence] = self._record(envelope, size, now)
+            handle.outcome = Accepted(envelope.publication_id, sequence, False, Durability.HOST)
+
+    def extend(self, envelopes: Sequence[Envelope]) -> list[Accepted]:
+        """Appends the first of these at once, as far as nothing is in their way, and returns their outcomes.
+
+        That is: statements of one new item each, of consecutive ordinals, without payloads, that have room.
+        What is left goes through `append`.
+        """
+        first, ring = envelopes[0], self.ring
+        node, epoch, ordinal = first.origin
+        words, place = self.log.words, self.ring.place
+        if self.queue or words[place.end] or first.writer.epoch < words[place.epoch]:
+            return []
+        words[place.epoch] = first.writer.epoch
+        closed = self.closed.origin(node, epoch).closed
+        gap = next(iter(closed.missing(ordinal, ordinal + len(envelopes) - 1)), (-1, -1))
+        if gap[0] != ordinal:
+            return []
+        bounds, empty = self.place.spec.bounds, not self._items
+        most = min(gap[1] + 1 - ordinal, max(bounds.items - self._items, empty))
+        room, longest, total, length = bounds.size_bytes - self._bytes, ring.largest(), 0, 0
+        records: list[tuple[bytes, int, int]] = []
+        for envelope in envelopes[:most]:
+            if envelope.kind is not _DATA or envelope.path or envelope.origin != (node, epoch, ordinal):
+                break
+            size = envelope.size_bytes if envelope.size_bytes > len(envelope.body) else len(envelope.body)
+            if (total + size > room and (records or not empty)) or envelope.writer != first.writer:
+                break
+            data = encode_envelope(envelope)
+            if len(data) > longest:
+                break
+            records.append((data, _DATA_CODE, size))
+            total += size
+            length += len(data)
+            ordinal += 1
+        if not records or not ring.fits(length, len(records), reserve=True):
+            return []
+        return self._extended(envelopes[: len(records)], records, total)
+
+    def _extended(
+        self, envelopes: Sequence[Envelope], records: list[tuple[bytes, int, int]], size: int
+    ) -> list[Accepted]:
+        """Appends items of consecutive ordinals."""
+        origin, now = envelopes[0].origin, self.clock.monotonic()
+        interval = ((origin.ordinal, origin.ordinal + len(records) - 1),)
+        first = self.ring.append(records, now)
+        self.closed.close_intervals(origin.node, origin.epoch, interval, DELIVERED)
+        self._rows.close(self.number, DELIVERED, origin, (), interval)
+        self._row_count += 1
+        if self.feeds:
+            everybody = self._everybody
+            for sequence, (envelope, record) in enumerate(zip(envelopes, records, strict=True), first):
+                self.records[sequence] = Record(envelope, True, record[2], (), everybody, everybody, now)
+            if self._reliable:
+                self._items += len(records)
+                self._bytes += size
+        return [
+            Accepted(envelope.publication_id, sequence, False, Durability.HOST)
+            for sequence, envelope in enumerate(envelopes, first)
+        ]
 
     def knows(self, envelope: Envelope) -> bool:
         """Returns whether an envelope only repeats what was announced."""
-        if envelope.intervals or _placed_fate(envelope) is None:
+        if envelope.intervals or placed_fate(envelope) is None:
             return False
         return self.closed.covers(envelope.origin, envelope.path)
 
@@ -185,7 +246,7 @@ class Outlet(Waiting):
         first = handles[0].envelope
         if first.intervals:
             return [self._fresh_part(handle.envelope) for handle in handles]
-        if _placed_fate(first) is None or not self.closed.covers(first.origin, first.path):
+        if placed_fate(first) is None or not self.closed.covers(first.origin, first.path):
             return [handle.envelope for handle in handles]
         return [None for _ in handles]
 
@@ -222,22 +283,16 @@ class Outlet(Waiting):
             feed.forget(first[0])
         return True
 
-    def _take(self, envelope: Envelope, row: bytes, now: float) -> int:
-        data = envelope.kind is Kind.DATA
-        size = max(envelope.size_bytes, len(envelope.body)) if data else 0
-        sequence = self.ring.append(row, KINDS.index(envelope.kind), size, now)
-        fate = _placed_fate(envelope)
+    def _announce(self, envelope: Envelope) -> None:
+        fate = placed_fate(envelope)
         if fate is not None:
             close(self.closed, envelope, DELIVERED if announced_fate(envelope) else fate)
             self._rows.add(self.number, envelope, fate)
             self._row_count += max(1, len(envelope.intervals))
-        if self.feeds:
-            self.records[sequence] = self._record(envelope, size, now)
-        return sequence
 
     def _record(self, envelope: Envelope, size: int, arrived: float) -> Record:
-        slots = tuple(map(slot_of, envelope.payloads))
-        record = Record(envelope, size, slots, self._everybody, arrived)
+        slots, everybody = tuple(map(slot_of, envelope.payloads)), self._everybody
+        record = Record(envelope, envelope.kind is _DATA, size, slots, everybody, everybody, arrived)
         for slot in slots:
             self._holds.take(slot)
         if record.data and self._reliable:
@@ -251,24 +306,26 @@ class Outlet(Waiting):
         """Returns the feed of a subscription of this channel."""
         return next(feed for feed in self.feeds if feed.number == subscription)
 
-    def done(self, sequence: int, bit: int) -> None:
-        """A subscription has settled a record; what all have settled makes room."""
-        record = self.records.get(sequence)
-        if record is None or not record.waiting & bit:
-            return
-        self.let_go(record, bit)
-        waited = record.waiting & self._reliable
-        record.waiting &= ~bit
-        if waited and not record.waiting & self._reliable and record.data:
-            self._items -= 1
-            self._bytes -= record.size
-        if record.waiting:
-            return
-        del self.records[sequence]
-        if sequence == self.ring.tail:
-            self.ring.release(next(iter(self.records), self._first_uncommitted))
-        if not self.records and self.log.words[self.ring.place.end]:
-            self._tell_end()
+    def done(self, sequences: Iterable[int], bit: int) -> None:
+        """A subscription has settled records; what all have settled makes room."""
+        records, reliable = self.records, self._reliable
+        for sequence in sequences:
+            record = records.get(sequence)
+            if record is None or not record.waiting & bit:
+                continue
+            if record.slots:
+                self.let_go(record, bit)
+            left = record.waiting & ~bit
+            if record.data and record.waiting & reliable and not left & reliable:
+                self._items -= 1
+                self._bytes -= record.size
+            record.waiting = left
+            if not left:
+                del records[sequence]
+        if self.ring.tail < self._first_uncommitted and self.ring.tail not in records:
+            self.ring.release(next(iter(records), self._first_uncommitted))
+            if not records and self.log.words[self.ring.place.end]:
+                self._tell_end()
 
     def let_go(self, record: Record, bit: int) -> None:
         """A subscription's claim on the payloads of a record ends."""
@@ -295,10 +352,6 @@ class Outlet(Waiting):
     def readers(self) -> list[Peer]:
         """Returns all replicas that read this channel."""
         return [peer for feed in self.feeds for peer in feed.peers]
-
-    def ended(self) -> bool:
-        """Returns whether this slot has its terminator and everything is settled."""
-        return bool(self.log.words[self.ring.place.end]) and not self.records
 
     def idle(self) -> bool:
         """Returns whether nothing waits for a reader."""
@@ -332,31 +385,3 @@ class Outlet(Waiting):
         self.ring.release(next(iter(self.records), self.ring.head))
         for feed in self.feeds:
             feed.adopted()
-
-
-class ProcessParts:
-    """What all outlets and inlets of a process share."""
-
-    log: Log
-    hub: Hub
-    clock: Clock
-    holds: Holds
-    room_in: Callable[..., None]
-
-
-def _placed_fate(envelope: Envelope) -> Fate | None:
-    """Returns what an envelope is in the ledger of its partition; a notice is elsewhere."""
-    fate = announced_fate(envelope)
-    return _ELSEWHERE if fate is None and envelope.elsewhere else fate
-
-
-def check_group(envelopes: Sequence[Envelope]) -> None:
-    """Refuses several envelopes of one statement in one partition that say more than data or notices.
-
-    Raises:
-        ContractBroken: They are.
-    """
-    places = [envelope.partition for envelope in envelopes]
-    alone = [e.partition for e in envelopes if e.kind is not Kind.DATA and not e.elsewhere]
-    if any(places.count(partition) > 1 for partition in alone):
-        raise ContractBroken("a statement of several envelopes holds something else than data")

@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from videoflow.adapters.shm._feeds import Feed
+from videoflow.adapters.shm._feeds import Feed, ProcessParts
 from videoflow.adapters.shm._inlet import Inlet
 from videoflow.adapters.shm._kit import Kit
 from videoflow.adapters.shm._ledger import loosened
 from videoflow.adapters.shm._links import Hub, Op, Peer, sequences_of
 from videoflow.adapters.shm._log import Journal, Log
 from videoflow.adapters.shm._memory import attach
-from videoflow.adapters.shm._outlet import Outlet, ProcessParts
+from videoflow.adapters.shm._outlet import Outlet
 from videoflow.adapters.shm._slab import Holds, Slab, Slot
 from videoflow.backends.coverage import OriginRecord
 from videoflow.clock import Clock
@@ -233,8 +233,7 @@ class Process(ProcessParts):
         for slot in kept:
             self.holds.lend(peer, (slot[0], slot[1], slot[2], slot[3]))
         feed = self._feed(number)
-        for sequence in sequences_of(pairs):
-            feed.settled(feed.replica(peer), sequence)
+        feed.settled(feed.replica(peer), sequences_of(pairs))
 
     def _greet(self, peer: Peer) -> None:
         for outlet in self.outlets.values():

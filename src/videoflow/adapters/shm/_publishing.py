@@ -1,16 +1,20 @@
 """How a worker process publishes."""
 
 from collections.abc import Hashable, Sequence
+from typing import cast
 
 from videoflow.adapters.shm._joint import JointOutlet
-from videoflow.adapters.shm._outlet import Outlet, check_group
+from videoflow.adapters.shm._outlet import Outlet
 from videoflow.adapters.shm._payloads import Claims
 from videoflow.adapters.shm._process import Process
 from videoflow.adapters.shm._slab import Slot, slot_of
-from videoflow.adapters.shm._statements import Handle, Intents, Statement
+from videoflow.adapters.shm._statements import Handle, Intents, Statement, check_group
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Publisher
-from videoflow.backends.outcomes import Accepted, PublicationOutcome
+from videoflow.backends.outcomes import Accepted, PublicationOutcome, Rejected
 from videoflow.errors import ContractBroken, UnknownName
+
+_DEFINITE = {Accepted, Rejected}
+_HANDLES = {Accepted, Rejected, Handle}
 
 
 class ShmPublisher(Publisher):
@@ -27,32 +31,60 @@ class ShmPublisher(Publisher):
         self._outlets = _by_channel(process)
 
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
-        """Appends what has room now, in order, and queues the rest; one handle per envelope."""
+        """Appends what has room now, in order, and queues the rest; a handle is the outcome, once definite.
+
+        What is usual, statements of one item without payloads, is appended in one go.
+        """
+        with self._process.lock:
+            outlet = self._only_outlet(envelopes)
+            usual = [] if outlet is None else outlet.extend(envelopes)
+            if outlet is not None and len(usual) == len(envelopes):
+                outlet.commit()
+                rest: Sequence[Hashable] = ()
+            else:
+                rest = self._begin(envelopes[len(usual) :], deadline)
+            self._process.introduce()
+            self._process.hub.flush()
+        return [*usual, *rest]
+
+    def _only_outlet(self, envelopes: Sequence[Envelope]) -> Outlet | None:
+        """Returns where all go, if each is a statement of its own and names no payloads."""
+        inputs = set()
+        channel = envelopes[0].channel if envelopes else None
+        for envelope in envelopes:
+            if envelope.payloads or (envelope.channel is not channel and envelope.channel != channel):
+                return None
+            inputs.add(envelope.input_id)
+        outlet = self._outlet(channel) if channel is not None and len(inputs) == len(envelopes) else None
+        return outlet if isinstance(outlet, Outlet) else None
+
+    def _begin(self, envelopes: Sequence[Envelope], deadline: float) -> list[Hashable]:
+        """Appends or queues statements of any kind; the lock is held."""
         intents = Intents(envelopes)
         handles = [Handle(envelope, intents) for envelope in envelopes]
         groups: dict[tuple[ChannelId, str], list[Handle]] = {}
         for handle in handles:
             groups.setdefault((handle.envelope.channel, handle.envelope.input_id), []).append(handle)
-        with self._process.lock:
-            touched = {channel: self._outlet(channel) for channel, _ in groups}
-            for group in groups.values():
-                if len(group) > 1:
-                    check_group([handle.envelope for handle in group])
-            self._hold([h for h in handles if not touched[h.envelope.channel].knows(h.envelope)])
-            for (channel, _), group in groups.items():
-                touched[channel].publish(Statement(group, deadline))
-            for outlet in touched.values():
-                outlet.commit()
-            self._conclude(handles)
-            self._process.introduce()
-            self._process.hub.flush()
-        return handles
+        touched = {channel: self._outlet(channel) for channel, _ in groups}
+        for group in groups.values():
+            if len(group) > 1:
+                check_group([handle.envelope for handle in group])
+        self._hold([h for h in handles if not touched[h.envelope.channel].knows(h.envelope)])
+        for (channel, _), group in groups.items():
+            touched[channel].publish(Statement(group, deadline))
+        for outlet in touched.values():
+            outlet.commit()
+        self._conclude(handles)
+        return [handle.outcome or handle for handle in handles]
 
     def outcomes(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[PublicationOutcome]:
         """Returns one outcome each, waiting for room until the deadline."""
-        waiting = [handle for handle in handles if isinstance(handle, Handle)]
-        if len(waiting) != len(handles):
+        kinds = set(map(type, handles))
+        if kinds <= _DEFINITE:
+            return cast("Sequence[PublicationOutcome]", handles)
+        if not kinds <= _HANDLES:
             raise ContractBroken("a handle of something else was asked for its outcome")
+        waiting = [handle for handle in handles if isinstance(handle, Handle)]
         while any(handle.outcome is None for handle in waiting):
             with self._process.lock:
                 self._process.service()
@@ -66,7 +98,8 @@ class ShmPublisher(Publisher):
             self._process.wait(min([deadline, *self._queue_deadlines()]))
         with self._process.lock:
             self._conclude(waiting)
-        return [handle.outcome for handle in waiting if handle.outcome is not None]
+        found = [handle.outcome if isinstance(handle, Handle) else handle for handle in handles]
+        return cast("Sequence[PublicationOutcome]", found)
 
     def terminate(
         self, channel: ChannelId, slot: int, epoch: int, kind: Kind, *, deadline: float

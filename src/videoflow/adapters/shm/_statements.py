@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from videoflow.backends.messaging import Envelope
+from videoflow.backends.messaging import Envelope, Kind
 from videoflow.backends.outcomes import PublicationOutcome, Rejected, RejectReason
+from videoflow.errors import ContractBroken
 
 
 class Intents:
@@ -65,3 +66,15 @@ class Prepared:
         self.fresh = fresh or []
         self.encoded = encoded or []
         self.refused = refused
+
+
+def check_group(envelopes: Sequence[Envelope]) -> None:
+    """Refuses several envelopes of one statement in one partition that say more than data or notices.
+
+    Raises:
+        ContractBroken: They are.
+    """
+    places = [envelope.partition for envelope in envelopes]
+    alone = [e.partition for e in envelopes if e.kind is not Kind.DATA and not e.elsewhere]
+    if any(places.count(partition) > 1 for partition in alone):
+        raise ContractBroken("a statement of several envelopes holds something else than data")
