@@ -20,7 +20,7 @@ from videoflow.placement import (
     load_catalogue,
     solve,
 )
-from videoflow.placement.check import answer_faults, certificate_faults
+from videoflow.placement.check import answer_faults, bound_faults, certificate_faults
 
 GIB = 1 << 30
 # Ways to place everything, beyond which a problem loses its last demand: brute force tries them all.
@@ -177,9 +177,9 @@ def disagreement(seed: int) -> str:
     best = Brute(asked, usable()).aim()
     if tuple(answer.aim) != best:
         return f"{seed}: the solver reaches {tuple(answer.aim)}, brute force {best}"
-    faults = answer_faults(asked, answer)
+    faults = answer_faults(asked, answer) + bound_faults(asked, answer)
     for refusal in answer.refusals:
-        if refusal.certificate is None:
-            return f"{seed}: no certificate for {refusal.demand}"
+        if not refusal.proven:
+            return f"{seed}: nothing proves that {refusal.demand} is refused"
         faults += certificate_faults(asked, refusal.certificate)
     return f"{seed}: {faults}" if faults else ""

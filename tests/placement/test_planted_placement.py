@@ -12,10 +12,12 @@ CATALOGUE = "placement/mig_catalogue.json"
 GEOMETRY = "placement/_geometry.py"
 OPTIONS = "placement/_options.py"
 SEARCH = "placement/_search.py"
+CHECK = "placement/check/_certificates.py"
 ADMISSION = "backends/allocation/_admission.py"
 
 CARDS = "tests/placement/test_catalogue.py"
 SOLVER = "tests/placement/test_solver.py::"
+CROWDED = "tests/placement/test_certificates.py"
 AGREES = SOLVER + "test_it_agrees_with_brute_force_on_small_problems"
 WORDS = "tests/placement/test_labels_and_masks.py"
 CONTRACT = "tests/backends/test_allocation.py"
@@ -73,8 +75,24 @@ DEFECTS: dict[str, tuple[Change, str]] = {
         SOLVER + "test_a_hard_rule_holds_a_soft_one_is_preferred_and_one_nobody_can_check_refuses",
     ),
     "certificates are taken on trust": (
-        Change("placement/check.py", '        faults.append("there is enough")', "        pass"),
+        Change(
+            CHECK,
+            '        faults.append("there is enough")\n    return tuple(faults)\n\n\ndef _lightest',
+            "        pass\n\n\ndef _lightest",
+        ),
         SOLVER + "test_a_forged_sum_is_not_accepted",
+    ),
+    "a card is said to hold less weight than it does": (
+        Change("placement/_weights.py", "return len(least) - 1", "return len(least) - 2"),
+        CROWDED,
+    ),
+    "what stands in the way is taken on trust": (
+        Change(CHECK, "if wrong or Packer(", "if wrong and Packer("),
+        CROWDED,
+    ),
+    "the weights of a card are taken on trust": (
+        Change(CHECK, "if most > said[host.name]:", "if most < 0:"),
+        CROWDED,
     ),
     "a stable server implies its gates": (
         Change(ADMISSION, " and feature not in matrix", " and not matrix"),
@@ -94,6 +112,14 @@ MORE_DEFECTS: dict[str, tuple[Change, str]] = {
     "a time-sliced host gives whole cards": (
         Change(BOARD, '"time-sliced": frozenset({Kind.SHARE})', '"time-sliced": frozenset(Kind)'),
         SOLVER + "test_only_a_physical_host_gives_whole_cards_and_an_unknown_one_gives_nothing",
+    ),
+    "a demand is refused though there is a place for it": (
+        Change(SEARCH, "            self._admit_more()", "            pass"),
+        CROWDED,
+    ),
+    "sharers count on cards that are not for them": (
+        Change("placement/_weights.py", "if index in need.spots and weights[number])", "if weights[number])"),
+        CROWDED,
     ),
     "headroom is for others": (
         Change(BOARD, "card.free_bytes - headroom", "card.free_bytes"),

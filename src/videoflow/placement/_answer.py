@@ -12,7 +12,8 @@ class Label(StrEnum):
     """How much an answer proves.
 
     `OPTIMAL`: no answer has a better aim. `FEASIBLE`: as many demands as can be are admitted, and `gap` says
-    in which later component a better answer could not be excluded. `UNPROVEN`: more demands might fit.
+    in which later component a better answer could not be excluded. `UNPROVEN`: more demands might fit, and
+    `proofs` show how many cannot.
     """
 
     OPTIMAL = "optimal"
@@ -25,8 +26,10 @@ class Proof(StrEnum):
 
     ALONE = "alone"
     CAPACITY = "capacity"
+    WEIGHTS = "weights"
     PATTERNS = "patterns"
     EXHAUSTED = "exhausted"
+    STANDING = "standing"
 
 
 class Measure(StrEnum):
@@ -44,15 +47,21 @@ class Certificate:
 
     Attributes:
         proof: `ALONE`: the one demand of the core fits on no host, though all are as they were found.
-            `CAPACITY`: the core needs more of a measure than all hosts have. `PATTERNS`: for each host, the
+            `CAPACITY`: the core needs more of a measure than all hosts have. `WEIGHTS`: the weights of the
+            core are more than all cards can hold, however they are filled. `PATTERNS`: for each host, the
             largest mixes of the core's groups that it can hold, of which no choice covers the core.
             `EXHAUSTED`: the search ended without a place; only another search can confirm it.
+            `STANDING`: less than all these: the one demand of the core fits on no host as long as the others
+            stay where the answer places them. Only unproven refusals have it.
         core: Keys of demands that do not fit together.
         measure: Of a capacity certificate.
-        needed: What the core takes of it at least.
+        needed: What the core takes of it at least, or the sum of its weights.
         room: Host → what it has of it at most.
         groups: Of a pattern certificate: the core, sorted into groups of equal demands.
         patterns: Host → mixes, each the number of demands of each group.
+        weights: Demand of the core → weight of each of its devices.
+        fewest: So many of the core are refused at least; `needed` is what the others need, when the largest
+            are those.
     """
 
     proof: Proof
@@ -62,6 +71,8 @@ class Certificate:
     room: tuple[tuple[str, int], ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     patterns: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...] = ()
+    weights: tuple[tuple[str, int], ...] = ()
+    fewest: int = 1
 
 
 @dataclass(frozen=True)
@@ -110,15 +121,20 @@ class Refusal:
 
     Attributes:
         demand: Its key.
-        certificate: Why it does not fit beside those that are; None where nothing was proven.
+        certificate: Why it does not fit beside those that are.
         relaxations: What would fit.
         unchecked: The fact that nobody can check, where that is the reason; else empty.
     """
 
     demand: str
-    certificate: Certificate | None
+    certificate: Certificate
     relaxations: tuple[Relaxation, ...] = ()
     unchecked: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether it cannot be admitted beside the others, even if all of them are moved."""
+        return self.certificate.proof is not Proof.STANDING
 
 
 @dataclass(frozen=True)
@@ -133,6 +149,8 @@ class Answer:
         aim: What was reached.
         bound: What no answer can beat.
         nodes: How many nodes the search looked at.
+        proofs: Of parts of the demands that have nothing in common, so many of each are refused at least.
+            Where an answer is unproven they add up to the bound or more.
     """
 
     label: Label
@@ -142,6 +160,7 @@ class Answer:
     aim: Aim
     bound: Aim
     nodes: int
+    proofs: tuple[Certificate, ...] = ()
 
     @property
     def gap(self) -> tuple[str, int, int] | None:

@@ -2,7 +2,8 @@
 
 The bounds relax the problem into sums: cards for whole cards, slots for slices, bytes for sharers, and
 parts of cards for all together. A demand counts with its least size. Where demands must be refused, the
-largest are taken to be those: a completion that refuses more is worse in the first component anyway.
+largest are taken to be those: a completion that refuses more is worse in the first component anyway. How many
+are refused in all may be known from elsewhere, as a floor.
 """
 
 from collections.abc import Sequence
@@ -58,6 +59,7 @@ class Bounds:
 
     def __init__(self, board: Board, needs: Sequence[Need]) -> None:
         self._board = board
+        self._floor = 0
         self._hopeless = [0] * (len(needs) + 1)
         self._least = [0] * (len(needs) + 1)
         self._slices = [0] * (len(needs) + 1)
@@ -79,23 +81,32 @@ class Bounds:
                 for those, this in zip(self._largest[later], size, strict=True)
             )
 
+    @property
+    def hopeless(self) -> int:
+        """How many demands have no card that could be theirs."""
+        return self._hopeless[0]
+
+    def raise_floor(self, refused: int) -> None:
+        """Takes into account that so many demands, with those that are hopeless, are refused in the end."""
+        self._floor = max(self._floor, refused)
+
     def lower(self, number: int, states: Sequence[Seat], so_far: Gathered) -> Aim:
         """Returns a bound on the aim of every completion, when the demands before `number` are settled."""
         worths = [self._board.worth(host, seat) for host, seat in enumerate(states)]
         total = [sum(column) for column in zip(*worths, strict=True)]
-        refused, opened = self._refused_and_opened(number, worths)
+        refused, opened = self._refused_and_opened(number, worths, so_far.refused)
         locality = so_far.locality + (0 if refused > self._hopeless[number] else self._least[number])
         churn = total[2]
         if refused == self._hopeless[number]:
             churn += max(0, self._slices[number] - total[7])
         return Aim(so_far.refused + refused, total[0] + opened, so_far.wasted + total[1], locality, churn)
 
-    def _refused_and_opened(self, number: int, worths: Sequence[Worth]) -> tuple[int, int]:
+    def _refused_and_opened(self, number: int, worths: Sequence[Worth], before: int) -> tuple[int, int]:
         rooms = [[worth[3 + measure] for worth in worths] for measure in range(4)]
         sums, largest = self._sums[number], self._largest[number]
         dropped = [_drop(sums[k], sum(rooms[k]), largest[k]) for k in range(4)]
         apart = sum(dropped[:3])
-        refused = max(apart, dropped[3])
+        refused = max(apart, dropped[3], self._floor - before - self._hopeless[number])
         opened = 0
         for measure in range(4):
             if sums[measure]:

@@ -105,7 +105,9 @@ def explain(problem: Problem, answer: Answer) -> Explanation:
             continue
         refusal = refusals[demand.key]
         eased = tuple(f"{r.field} {r.fits} instead of {r.asked}" for r in refusal.relaxations)
-        proof = "not proven" if refusal.certificate is None else str(refusal.certificate.proof)
+        proof = (
+            str(refusal.certificate.proof) if refusal.proven else "not proven, beside the others as they are"
+        )
         verdicts = tuple(_verdict(board, needs[demand.key], n, states) for n in range(len(problem.hosts)))
         rows.append(Row(demand.key, None, (), verdicts, eased, proof))
     return Explanation(str(answer.label), answer.gap, tuple(rows))

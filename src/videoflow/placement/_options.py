@@ -1,6 +1,6 @@
 """Where a demand can go in a state, without those places that only repeat another by symmetry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from videoflow.placement._board import CUT, FREE, SHARED, WHOLE, Board, Need, Seat, Spot, State, serves
@@ -132,6 +132,16 @@ def options(
             yield option
     if not complete:
         yield None
+
+
+def on_card(board: Board, need: Need, index: int, states: Sequence[Seat]) -> Option | None:
+    """Returns the first place of a demand for one device on a certain card, or None."""
+    number = board.spots[index].host
+    seat = states[number]
+    if not _host_has_room(board, need, number, seat):
+        return None
+    found = units(board, need, index, seat.cards[index - board.first[number]])
+    return next((_option(board, need, number, seat, (unit,)) for unit in found), None)
 
 
 def fits_on(board: Board, need: Need, number: int, seat: Seat) -> bool:

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from videoflow.placement._board import FREE, Board, Need, Seat
+from videoflow.placement._board import FREE, SHARED, Board, Need, Seat
 from videoflow.placement._bounds import NOTHING, Aim, Bounds, Gathered
-from videoflow.placement._options import Option, options
+from videoflow.placement._filling import Room, filled
+from videoflow.placement._options import Option, on_card, options
+from videoflow.placement._problem import Kind
+from videoflow.placement._weights import Weighing, fewest_refused
 
 # Beyond so many demands only the dives run.
 MOST_DEMANDS = 200
@@ -26,6 +29,7 @@ class Found(NamedTuple):
         bound: What nothing can beat.
         proven: No better one exists.
         nodes: How many nodes were looked at.
+        weighing: What tells that so many are refused, where sums do not.
     """
 
     needs: Sequence[Need]
@@ -35,6 +39,7 @@ class Found(NamedTuple):
     bound: Aim
     proven: bool
     nodes: int
+    weighing: Weighing | None = None
 
 
 class Search:
@@ -52,6 +57,7 @@ class Search:
         self._bounds = Bounds(board, needs)
         self._budget = budget
         self._nodes = 0
+        self._weighing: Weighing | None = None
         self._complete = True
         self._memo: dict[object, Gathered] = {}
         self._best: tuple[Option | None, ...] = ()
@@ -64,18 +70,16 @@ class Search:
         bound = self._bounds.lower(0, self._board.start, NOTHING)
         impossible = self._every and bound.refused > 0
         if not impossible:
-            for rank in (_tight, _plain):
-                self._dive(rank)
-                if self._done(bound):
-                    break
-            if not self._every:
-                self._dive_without_the_largest(bound)
+            bound = self._dives(bound)
+            impossible = self._every and bound.refused > 0
         proven = impossible or self._done(bound)
         if not proven and len(self._needs) <= MOST_DEMANDS:
             self._descend(0, self._board.start, NOTHING)
             proven = self._complete
         elif not proven:
             self._complete = False
+        if not proven and not self._every:
+            self._admit_more()
         return Found(
             self._needs,
             self._best,
@@ -84,7 +88,29 @@ class Search:
             bound if not proven or self._aim is None else self._aim,
             proven,
             self._nodes,
+            self._weighing,
         )
+
+    def _dives(self, bound: Aim) -> Aim:
+        """Places one demand after the other, then one card's sharers after the other's; returns the bound."""
+        for rank in (_tight, _plain):
+            self._dive(rank)
+            if self._done(bound):
+                return bound
+        if not self._every:
+            self._dive_without_the_largest(bound)
+        if self._aim is not None and self._aim.refused <= bound.refused:
+            return bound
+        if not any(need.demand.kind is Kind.SHARE for need in self._needs):
+            return bound
+        least, weighing = fewest_refused(self._board, self._needs)
+        least += self._bounds.hopeless
+        if least > bound.refused:
+            self._weighing = weighing
+            self._bounds.raise_floor(least)
+            bound = self._bounds.lower(0, self._board.start, NOTHING)
+        self._fill_without_the_largest(bound)
+        return bound
 
     def _done(self, bound: Aim) -> bool:
         return self._aim is not None and (self._every or self._aim <= bound)
@@ -110,11 +136,79 @@ class Search:
                 chosen.append(None)
                 states, so_far = _after(states, so_far, None)
                 continue
-            found = [o for o in options(self._board, need, states, None) if o is not None]
-            best = min(found, key=lambda option: rank(self._board, option, states), default=None)
+            best = self._first(need, states, rank)
             chosen.append(best)
             states, so_far = _after(states, so_far, best)
         self._offer(chosen, states, so_far)
+
+    def _fill_without_the_largest(self, bound: Aim) -> None:
+        """Places sharers card by card, as many of the largest refused as the bound says, or some more."""
+        single = [n for n, need in enumerate(self._needs) if need.demand.kind is Kind.SHARE and need.spots]
+        single = [n for n in single if self._needs[n].demand.count == 1]
+        single.sort(key=lambda number: -self._needs[number].demand.peak_bytes)
+        least = bound.refused - self._bounds.hopeless
+        most = 0 if self._every else min(least + MOST_DROPPED, len(single))
+        for dropped in range(least, most + 1):
+            if self._aim is not None and self._aim.refused <= dropped + self._bounds.hopeless:
+                return
+            self._fill(single[dropped:], frozenset(single))
+
+    def _fill(self, sharers: Sequence[int], single: frozenset[int]) -> None:
+        states, so_far = self._board.start, NOTHING
+        chosen: list[Option | None] = [None] * len(self._needs)
+        for number, need in enumerate(self._needs):
+            if number not in single:
+                chosen[number] = self._first(need, states, _tight)
+                states, so_far = _after(states, so_far, chosen[number])
+        cards, rooms = self._rooms(states, sharers)
+        placed = filled(rooms, [self._needs[number].demand.peak_bytes for number in sharers])
+        if placed is None:
+            return
+        where = dict(zip(sharers, placed, strict=True))
+        for number in sorted(single):
+            if number in where:
+                chosen[number] = on_card(self._board, self._needs[number], cards[where[number]], states)
+            states, so_far = _after(states, so_far, chosen[number])
+        self._offer(chosen, states, so_far)
+
+    def _rooms(self, states: Sequence[Seat], sharers: Sequence[int]) -> tuple[list[int], list[Room]]:
+        """Returns the cards that can still be shared, those of hosts in use first, and their room."""
+        cards, rooms = [], []
+        order = sorted(
+            range(len(states)), key=lambda n: (not self._board.open[n] and not _begun(states[n]), n)
+        )
+        for host in order:
+            for offset, state in enumerate(states[host].cards):
+                index = self._board.first[host] + offset
+                spot = self._board.spots[index]
+                if spot.share and state.mode in (FREE, SHARED):
+                    most = spot.card.sharers_left
+                    allowed = (n for n, number in enumerate(sharers) if index in self._needs[number].spots)
+                    cards.append(index)
+                    rooms.append(
+                        Room(
+                            spot.capacity_bytes - state.used_bytes,
+                            None if most is None else most - state.sharers,
+                            frozenset(allowed),
+                        )
+                    )
+        return cards, rooms
+
+    def _admit_more(self) -> None:
+        """Admits what an answer refuses though there is a place for it."""
+        chosen, states = list(self._best), self._best_states
+        so_far = NOTHING
+        for number, need in enumerate(self._needs):
+            option = chosen[number] or self._first(need, states, _tight)
+            if option is not None and chosen[number] is None:
+                states = (*states[: option.host], option.seat, *states[option.host + 1 :])
+            chosen[number] = option
+            _, so_far = _after(states, so_far, option)
+        self._offer(chosen, states, so_far)
+
+    def _first(self, need: Need, states: tuple[Seat, ...], rank: Rank) -> Option | None:
+        found = [option for option in options(self._board, need, states, None) if option is not None]
+        return min(found, key=lambda option: rank(self._board, option, states), default=None)
 
     def _descend(self, number: int, states: tuple[Seat, ...], so_far: Gathered) -> None:
         if self._stop():
@@ -190,6 +284,10 @@ def _after(
     host = choice.host
     gathered = Gathered(so_far.refused, so_far.wasted + choice.wasted, so_far.locality + choice.locality)
     return (*states[:host], choice.seat, *states[host + 1 :]), gathered
+
+
+def _begun(seat: Seat) -> bool:
+    return any(state.mode != FREE for state in seat.cards)
 
 
 def _plain(board: Board, option: Option, states: tuple[Seat, ...]) -> tuple[int, ...]:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from videoflow.errors import ContractBroken
 from videoflow.placement._answer import Answer, Assignment, Device, Label, Refusal, Relaxation
 from videoflow.placement._board import KINDS_OF_SHARING, Board, Need
-from videoflow.placement._certificate import certificate
+from videoflow.placement._certificate import bound_proofs, certificate
 from videoflow.placement._geometry import footprint
 from videoflow.placement._options import Option
 from videoflow.placement._problem import Host, Kind, Problem, Slice
 from videoflow.placement._relax import relaxations
 from videoflow.placement._rules import uncheckable
 from videoflow.placement._search import Found, Search
+from videoflow.placement._weights import Weighing
 
 DEFAULT_BUDGET = 500
 # Refused demands for which relaxations are looked for.
@@ -46,20 +47,27 @@ def solve(problem: Problem, budget: int = DEFAULT_BUDGET, relax: bool = True) ->
         label=label,
         assignments=_assignments(board, found),
         refusals=tuple(
-            _refusal(board, need, admitted, (budget, proven, relax and n < MOST_RELAXED))
+            _refusal(board, need, admitted, (budget, proven, relax and n < MOST_RELAXED), found.weighing)
             for n, need in enumerate(refused)
         ),
         layouts=_layouts(board, found),
         aim=aim,
         bound=found.bound,
         nodes=found.nodes,
+        proofs=bound_proofs(board, found.weighing),
     )
 
 
-def _refusal(board: Board, need: Need, admitted: Sequence[Need], about: tuple[int, bool, bool]) -> Refusal:
+def _refusal(
+    board: Board,
+    need: Need,
+    admitted: Sequence[Need],
+    about: tuple[int, bool, bool],
+    weighing: Weighing | None,
+) -> Refusal:
     budget, proven, relax = about
     rule = uncheckable(board.problem, need.demand)
-    proof = certificate(board, admitted, need, budget) if proven else None
+    proof = certificate(board, admitted, need, (budget, proven), weighing)
     eased: tuple[Relaxation, ...] = ()
     if relax:
         beside = {other.demand.key: other.demand for other in admitted}
