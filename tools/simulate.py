@@ -2,10 +2,12 @@
 
 python -m tools.simulate search 100000 2    so many schedules, in so many processes, and what they hit
 python -m tools.simulate defects            each planted defect, until the simulation notices it
+python -m tools.simulate replay 17 '{…}'    one schedule of one graph, as a search printed it
 python -m tools.simulate part 50000 0 2 1   one process of a search: schedules, seed, step, most to be found
 """
 
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -14,9 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tests.promises.planting import ROOT, Planted
 from tests.simulation.defects import DEFECTS
-from videoflow.simulation import Table, explore, graph_of, shrink, story
+from videoflow.simulation import Schedule, Table, explore, graph_of, shrink, story
+from videoflow.simulation._table import why_not
 
 MOST = 2000
 _SECONDS = 400.0
@@ -53,18 +58,23 @@ def search(schedules: int, processes: int) -> int:
     rare = table.missing(LEAST_HITS)
     for point, action, kind in rare:
         print(f"hit less than {LEAST_HITS} times: {action} at {point} of a {kind}")
+    beyond = [hit for hit in table.counts if why_not(hit[0], hit[2])]
+    for point, action, kind in beyond:
+        print(f"hit, and it has no cell: {action} at {point} of a {kind}")
     found = [found for document in documents for found in document["found"]]
-    for graph, number, _ in found[:1]:
-        print("\n".join(told(graph, number)))
-    return 1 if found else 0
+    for graph, schedule, _ in found[:1]:
+        print("\n".join(told(graph, schedule)))
+    return 1 if found or beyond else 0
 
 
-def told(graph: int, number: int) -> list[str]:
-    """Returns the story of a schedule that broke a promise, as small as it goes."""
+def told(graph: int, schedule: dict[str, Any] | None) -> list[str]:
+    """Returns the story of a schedule that broke a promise, as small as it goes, and how to replay it."""
     simulation = graph_of(graph)
-    if number < 0:
+    if schedule is None:
         return [f"graph {graph} breaks a promise without faults:", *simulation.broken]
-    return list(story(simulation, shrink(simulation, simulation.run(simulation.schedule(number)))))
+    replayed = msgspec.convert(schedule, Schedule)
+    again = f"python -m tools.simulate replay {graph} {shlex.quote(json.dumps(schedule))}"
+    return [again, *story(simulation, shrink(simulation, simulation.run(replayed)))]
 
 
 def noticed(name: str, folder: Path, schedules: int = MOST) -> dict[str, Any]:
@@ -100,7 +110,9 @@ def part(schedules: int, seed: int, step: int, most: int) -> int:
         "empty": found.empty,
         "graphs": found.graphs,
         "table": [[*hit, count] for hit, count in sorted(found.table.counts.items())],
-        "found": [[each.graph, each.number, list(each.violations)] for each in found.found],
+        "found": [
+            [each.graph, msgspec.to_builtins(each.schedule), list(each.violations)] for each in found.found
+        ],
     }
     print(json.dumps(document))
     return 0
@@ -111,6 +123,9 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["part"]:
         schedules, seed, step, most = map(int, arguments[1:])
         return part(schedules, seed, step, most)
+    if arguments[:1] == ["replay"]:
+        print("\n".join(told(int(arguments[1]), json.loads(arguments[2]))))
+        return 0
     if arguments[:1] == ["search"]:
         schedules, processes = (*map(int, arguments[1:]), 2)[:2] if len(arguments) > 1 else (100_000, 2)
         return search(schedules, processes)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.simulation.graphs import chain, diamond, graphs, schedules, simulated, source
+from videoflow.graph import merge
 from videoflow.simulation import (
     FEATURES,
     PlannedFault,
@@ -20,13 +22,13 @@ from videoflow.simulation import (
     Table,
     explore,
     generate,
-    graph_of,
     kind_of,
 )
 from videoflow.simulation import _library as library
 from videoflow.simulation._kinds import KINDS
+from videoflow.simulation._rarity import Rarity
 from videoflow.simulation._schedule import actions_at, choose_faults
-from videoflow.simulation._table import POINTS, why_not
+from videoflow.simulation._table import POINTS, cells, why_not
 
 SCHEDULES = 150
 _SAME = """
@@ -210,7 +212,32 @@ def test_an_aborted_parent_and_one_that_ended_do_not_hold_up_a_join() -> None:
 
 
 def test_a_run_without_faults_gives_a_live_reader_all_that_there_is() -> None:
-    calls = graph_of(554).reference(None).record.calls  # the last words of step3 come to rows7 in one step
-    assert [made.origin for made in calls["rows7"] if made.origin.node == "step3:flush"] == [
-        made.origin for made in calls["step4"] if made.origin.node == "step3:flush"
-    ]
+    both = merge(library.Source(2, name="one"), library.Source(2, name="two"))
+    words = library.LastWords(1, name="words")(both)  # they come to both readers in one step
+    newest, every = library.Rows(name="newest"), library.Rows(name="every")
+    simulation = simulated(newest(words.latest()), every(words))
+    calls = simulation.reference(None).record.calls
+    assert len(calls["every"]) == 6
+    assert [made.origin for made in calls["newest"]] == [made.origin for made in calls["every"]]
+
+
+def test_a_schedule_that_was_aimed_is_replayed_as_it_is() -> None:
+    simulation = diamond()
+    often = {cell: 100 for cell in simulation.cells if cell[0] != "publish.sent"}
+    aimed = simulation.schedule(5, Rarity(often, simulation.cells))
+    assert {fault.point for fault in aimed.faults} == {"publish.sent"}
+    again = msgspec.convert(msgspec.to_builtins(aimed), Schedule)
+    assert again == aimed
+    runs = [simulation.run(schedule, telling=True) for schedule in (aimed, again)]
+    assert runs[0].story == runs[1].story
+
+
+def test_what_was_hit_least_is_aimed_at_and_a_seed_is_always_the_same_search() -> None:
+    searches = [explore(60, 40), explore(60, 40)]
+    counts = searches[0].table.counts
+    assert counts == searches[1].table.counts
+    assert not any(why_not(point, kind) for point, _, kind in counts)
+    often, seldom = Rarity(counts, list(cells())).rates(
+        [max(counts, key=counts.__getitem__), ("a", "b", "c")]
+    )
+    assert seldom > 5 * often

@@ -10,15 +10,17 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from videoflow.simulation._generated import FEATURES, generate
+from videoflow.simulation._generated import FEATURES, WISHES, generate
+from videoflow.simulation._rarity import Rarity
+from videoflow.simulation._schedule import Schedule
 from videoflow.simulation._simulate import Result, Simulation
-from videoflow.simulation._table import Table
+from videoflow.simulation._table import Table, cells
 
-LEAST_OF_A_GRAPH = 6
+LEAST_OF_A_GRAPH = 8
 MOST_OF_A_GRAPH = 50
 _USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 25, 1.3
 _GRAPH_SEED = 1_000_003
-_MOODY_EACH = 5
+ALL_CELLS = tuple(cells())
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,12 @@ class Found:
 
     Attributes:
         graph: Seed of the graph.
-        number: Of the schedule; -1 for the run without faults.
+        schedule: The schedule, which is replayed as it is; None: the run without faults broke it.
         violations: What may not be, in sentences.
     """
 
     graph: int
-    number: int
+    schedule: Schedule | None
     violations: tuple[str, ...]
 
 
@@ -57,8 +59,8 @@ class Search:
 
 def graph_of(seed: int, features: frozenset[str] = FEATURES) -> Simulation:
     """Returns the random graph of a seed."""
-    moody = seed % _MOODY_EACH == 0
-    return Simulation(generate(random.Random(seed * _GRAPH_SEED), features, moody=moody))
+    often = WISHES[seed % len(WISHES)]
+    return Simulation(generate(random.Random(seed * _GRAPH_SEED), features, often=often))
 
 
 def explore(
@@ -82,46 +84,60 @@ def explore(
     """
     search = Search()
     graph = seed
-    with _collecting_between_graphs() as collect:
+    with _collecting_between_runs() as collect:
         while search.counted < schedules and len(search.found) < most_found:
-            _search_one(search, graph, features, schedules, most_found)
+            _search_one(search, graph, features, schedules, most_found, collect)
             graph += step
-            collect()
             if told is not None:
                 told(search)
     return search
 
 
 def _search_one(
-    search: Search, graph: int, features: frozenset[str], schedules: int, most_found: int
+    search: Search,
+    graph: int,
+    features: frozenset[str],
+    schedules: int,
+    most_found: int,
+    collect: Callable[[], object],
 ) -> None:
     """Adds what schedules of one graph come to."""
     simulation, first = graph_of(graph, features), graph * MOST_OF_A_GRAPH
+    collect()
     search.graphs += 1
     if simulation.broken:
-        search.found.append(Found(graph, -1, simulation.broken))
+        search.found.append(Found(graph, None, simulation.broken))
         return
-    for number, result in enumerate(results(simulation, share_of(simulation), first), first):
+    rarity = Rarity(search.table.counts, ALL_CELLS)
+    share = share_of(simulation, rarity.wanted(simulation.cells))
+    for number in range(first, first + share):
+        result = simulation.run(simulation.schedule(number, rarity))
+        collect()
         if result.counts:
             search.counted += 1
             search.table.add(result.hits)
         else:
             search.empty += 1
         if result.violations:
-            search.found.append(Found(graph, number, result.violations))
+            search.found.append(Found(graph, result.schedule, result.violations))
         if search.counted >= schedules or len(search.found) >= most_found:
             return
 
 
-def share_of(simulation: Simulation) -> int:
-    """Returns how many schedules a graph gets: the fewer the longer a run of it takes."""
-    share = _USUAL_SHARE * (_USUAL_STEPS / max(1, simulation.steps)) ** _BY_SIZE
+def share_of(simulation: Simulation, wanted: float = 1.0) -> int:
+    """Returns how many schedules a graph gets: the fewer the longer a run of it takes.
+
+    Args:
+        simulation: Of the graph.
+        wanted: How much it is wanted, compared with usual ones.
+    """
+    share = wanted * _USUAL_SHARE * (_USUAL_STEPS / max(1, simulation.steps)) ** _BY_SIZE
     return max(LEAST_OF_A_GRAPH, min(MOST_OF_A_GRAPH, int(share)))
 
 
 @contextlib.contextmanager
-def _collecting_between_graphs() -> Iterator[Callable[[], object]]:
-    """Looks for cycles of garbage only where it is told to: a fifth of the time is gone on it otherwise."""
+def _collecting_between_runs() -> Iterator[Callable[[], object]]:
+    """Looks for cycles of garbage only where it is told to: what a run leaves is small, and still cached."""
     was_enabled = gc.isenabled()
     gc.disable()
     gc.freeze()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from videoflow.errors import FlowError
-from videoflow.graph import Compiled, Node, Port, compile_flow, merge
+from videoflow.graph import Compiled, Consumer, Node, Port, compile_flow, merge
 from videoflow.simulation import _library as library
 from videoflow.simulation._subject import Subject, subject_of
 
@@ -54,7 +54,24 @@ _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
-_MOODY = 0.1
+_SHARES = {"moody": (0.1, 0.5), "latest": (0.15, 0.6), "fatal": (0.12, 0.4), "effect-keys": (0.4, 0.9)}
+"""Feature → how often it is drawn where it could be: usually, and in a graph that is to have much of it."""
+WISHES: tuple[frozenset[str], ...] = tuple(
+    frozenset(wished.split())
+    for wished in (
+        "moody",
+        "beside",
+        "latest",
+        "fatal",
+        "moody latest",
+        "",
+        "latest",
+        "effect-keys",
+        "beside latest",
+        "moody",
+    )
+)
+"""What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source."""
 
 
 @dataclass
@@ -75,12 +92,17 @@ class _End:
     flushes: bool
     node: str
 
+    @property
+    def is_source(self) -> bool:
+        """Whether it is a port of a source."""
+        return self.node in self.sources
+
 
 @dataclass
 class _Growing:
     chance: random.Random
     features: frozenset[str]
-    moody: float
+    often: frozenset[str]
     ends: list[_End] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     nodes: int = 0
@@ -93,32 +115,46 @@ class _Growing:
         """Whether a feature is wanted here."""
         return feature in self.features and self.chance.random() < share
 
+    def draws(self, feature: str) -> bool:
+        """Whether a feature of those that some graphs are to have much of is wanted here."""
+        return self.has(feature, _SHARES[feature][feature in self.often])
+
+    def label(self, end: _End) -> str:
+        """Returns the group of the node of a port, "" where it has none."""
+        return self.groups.get(end.node, ("", 0))[0]
+
+    def with_source(self, label: str) -> bool:
+        """Whether a group begins with a source."""
+        return any(end.is_source and label and self.label(end) == label for end in self.ends)
+
     def name(self, kind: str) -> str:
         """Returns the name of the next node."""
         self.nodes += 1
         return f"{kind}{self.nodes}"
 
 
-def generate(chance: random.Random, features: frozenset[str] = FEATURES, *, moody: bool = False) -> Subject:
+def generate(
+    chance: random.Random, features: frozenset[str] = FEATURES, *, often: frozenset[str] = frozenset()
+) -> Subject:
     """Returns a planned random graph of at most eight nodes, and sources of at most thirty items.
 
     Args:
         chance: Decides.
         features: What the graph may have, of `FEATURES`.
-        moody: Nodes that answer differently each time are as frequent in it as all others.
+        often: What it is to have much of, of what `WISHES` name.
     """
     for _ in range(_TRIES):
         try:
-            return subject_of(_grown(chance, features, 0.5 if moody else _MOODY), own_state=True)
+            return subject_of(_grown(chance, features, often), own_state=True)
         except FlowError:
             continue
-    return subject_of(_grown(chance, frozenset(), _MOODY), own_state=True)
+    return subject_of(_grown(chance, frozenset(), often), own_state=True)
 
 
-def _grown(chance: random.Random, features: frozenset[str], moody: float) -> Compiled:
+def _grown(chance: random.Random, features: frozenset[str], often: frozenset[str]) -> Compiled:
     for attempt in range(2 * _TRIES):
-        growing = _Growing(chance, features if attempt < _TRIES else frozenset(), moody)
-        for _ in range(2 if growing.has("merges", 0.25) else 1):
+        growing = _Growing(chance, features if attempt < _TRIES else frozenset(), often)
+        for _ in range(2 if growing.has("merges", 0.9 if "beside" in often else 0.25) else 1):
             _source(growing)
         for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 5))):
             if growing.nodes + _unread(growing) < _MOST_NODES - 1:
@@ -139,12 +175,15 @@ def _unread(growing: _Growing) -> int:
 
 def _source(growing: _Growing) -> None:
     chance = growing.chance
-    live = growing.has("live", 0.2)
+    live = growing.has("live", 0.45 if "beside" in growing.often else 0.2)
     growing.renumbers |= live
     cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
     items = _MOST_ITEMS if chance.random() < _LONG else chance.choice((0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7))
     name = growing.name("source")
-    node = cls(items, chance.randrange(1000), growing.has("large", 0.3), name=name)
+    label = f"group-{name}" if growing.has("fused", 0.9 if "beside" in growing.often else 0.2) else ""
+    options: dict[str, Any] = {"name": name, "fuse": label} if label else {"name": name}
+    node = cls(items, chance.randrange(1000), growing.has("large", 0.3), **options)
+    growing.groups[name] = label, 1
     for port in node.ports:
         growing.ends.append(_End(node.port(port), frozenset({name}), (), False, name))
 
@@ -158,6 +197,8 @@ def _inputs(growing: _Growing) -> tuple[list[Any], frozenset[str], list[_End]]:
     apart = [(n, end) for n, end in others if not end.sources & first.sources and end.scope == first.scope]
     equal = [(n, end) for n, end in others if end.sources == first.sources and _may_meet(growing, first, end)]
     growing.read.add(number)
+    if "beside" in growing.often and first.is_source and chance.random() < 0.7:
+        return [first.port], first.sources, [first]
     if apart and growing.has("merges", 0.5):
         n, other = chance.choice(apart)
         growing.read.add(n)
@@ -179,18 +220,20 @@ def _may_meet(growing: _Growing, one: _End, other: _End) -> bool:
 
 def _live_or_not(growing: _Growing, end: _End) -> Wired:
     port: Port = end.port
-    if not end.scope and growing.has("latest", 0.15):
+    if not end.scope and growing.draws("latest"):
         age = growing.chance.choice((None, None, 5.0))
         return port.latest(capacity=growing.chance.choice((1, 1, 2)), max_age_seconds=age)
     return port
 
 
-def _trouble(growing: _Growing) -> dict[str, list[int]]:
+def _trouble(growing: _Growing, *, reads: bool) -> dict[str, list[int]]:
+    """Returns inputs that make trouble; none kills where the task reads nothing that could be put aside."""
     found: dict[str, list[int]] = {}
-    for kind, share in (("poison", 0.18), ("killer", 0.08), ("flaky", 0.12), ("fatal", 0.12)):
+    fatal = _SHARES["fatal"]["fatal" in growing.often]
+    for kind, share in (("fatal", fatal), ("poison", 0.18), ("killer", 0.08), ("flaky", 0.12)):
         if growing.renumbers and kind != "flaky":
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
-        if growing.troubled < 2 and growing.has(kind, share):
+        if growing.troubled < 2 and (reads or kind != "killer") and growing.has(kind, share):
             growing.troubled += 1
             growing.fatal |= kind == "fatal"
             found[kind] = sorted(
@@ -207,7 +250,8 @@ def _step(growing: _Growing) -> None:
     options: dict[str, Any] = {"name": growing.name("step")}
     if joins and (chance.random() < 0.4 or live or any(end.flushes for end in above)):
         options["missing"] = "none" if chance.random() < 0.6 else "skip"
-    cls = _class(growing, joins=joins, deep=bool(scope))
+    beside = "beside" in growing.often and not joins and isinstance(inputs[0], Port) and above[0].is_source
+    cls = _class(growing, joins=joins, deep=bool(scope), beside=beside)
     if cls is library.Moody:
         options["deterministic"] = False
     stateless = cls in (
@@ -218,22 +262,24 @@ def _step(growing: _Growing) -> None:
         library.Steered,
         library.Moody,
     )
-    if stateless and not joins:
+    if stateless and not (joins or beside):
         _spread(growing, options)
     elif joins and growing.has("join-replicas", 0.2):
         options["replicas"] = 2
-    elif not joins and not stateless and growing.has("partitions", 0.3):
+    elif not (joins or stateless or beside) and growing.has("partitions", 0.3):
         options |= {"replicas": 2, "partition_by": chance.choice(("key", "source"))}
-    if growing.has("fused", 0.35):
+    if growing.has("fused", 0.9 if beside else 0.6 if growing.label(above[0]) else 0.3):
         _group(growing, options, above, joins=joins or not isinstance(inputs[0], Port))
     arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.5)}
     if growing.has("skips", 0.3):
         arguments["skips"] = chance.choice((2, 3, 4))
-    arguments["trouble"] = _trouble(growing)
+    arguments["trouble"] = _trouble(growing, reads=not growing.with_source(options.get("fuse", "")))
     node: Any = cls(**arguments, **options)
     node(*inputs)
     if cls in (library.Steered, library.SteeredSum):
-        markers = chance.randrange(len(growing.ends))
+        label = options.get("fuse", "")
+        outside = [n for n, end in enumerate(growing.ends) if not label or growing.label(end) != label]
+        markers = chance.choice(outside or range(len(growing.ends)))
         growing.read.add(markers)
         node.control(growing.ends[markers].port)
     flushes = cls is library.LastWords or any(end.flushes for end in above)
@@ -243,11 +289,15 @@ def _step(growing: _Growing) -> None:
         growing.ends.append(_End(node.port(port), sources, scope + deeper, flushes, name))
 
 
-def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
+def _class(growing: _Growing, *, joins: bool, deep: bool, beside: bool) -> NodeClass:
     chance = growing.chance
-    if growing.moody > _MOODY and not joins and growing.has("moody", growing.moody):
+    if beside and growing.features >= {"state", "flush", "markers"} and chance.random() < 0.8:
+        if chance.random() < 0.6:
+            return chance.choice((library.SteeredSum, library.Steered))
+        return library.LastWords
+    if "moody" in growing.often and not joins and growing.draws("moody"):
         return library.Moody
-    if growing.has("state", 0.5 if joins or growing.fatal else 0.25):
+    if growing.has("state", 0.5 if joins or growing.fatal or "fatal" in growing.often else 0.25):
         if growing.has("flush", 0.8 if growing.fatal else 0.5):
             return library.LastWords
         if growing.has("snapshots", 0.4):
@@ -255,7 +305,7 @@ def _class(growing: _Growing, *, joins: bool, deep: bool) -> NodeClass:
         return library.SteeredSum if growing.has("markers", 0.3) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):
         return library.Split
-    if growing.has("moody", growing.moody):
+    if growing.draws("moody"):
         return library.Moody
     if growing.has("markers", 0.1):
         return library.Steered
@@ -268,7 +318,7 @@ def _spread(growing: _Growing, options: dict[str, Any]) -> None:
         return
     if growing.has("unordered", 0.9 if "deterministic" in options else 0.7):
         options["ordered"] = False
-        if growing.has("replicas", 0.5):
+        if growing.has("replicas", 0.9 if "moody" in growing.often else 0.5):
             options["replicas"] = growing.chance.choice((2, 2, 3))
 
 
@@ -276,7 +326,7 @@ def _group(growing: _Growing, options: dict[str, Any], above: list[_End], *, joi
     """Puts a node into its parent's group, or begins a new one."""
     copies = options.get("replicas", 1)
     label, others = growing.groups.get(above[0].node, ("", 0))
-    if joins or others != copies:
+    if joins or others != copies or not label:
         label = f"group-{options['name']}"
     options["fuse"] = label
     growing.groups[options["name"]] = label, copies
@@ -290,17 +340,49 @@ def _sinks(growing: _Growing) -> list[Node]:
             continue
         if growing.nodes >= _MOST_NODES and number in growing.read:
             continue
-        kind = chance.random()
-        if growing.has("checkpoints", 0.45):
-            sink: Any = library.Saver(chance.choice((1, 2, 3, 4)), name=growing.name("saver"))
-        elif kind < 0.5 and "state" in growing.features:
-            sink = library.Rows(name=growing.name("rows"))
-        elif growing.has("effect-keys", 0.4):
-            copies = 2 if growing.has("replicas", 0.4) else 1
-            sink = library.Keyed(name=growing.name("keyed"), replicas=copies)
-        else:
-            sink = library.Sink(name=growing.name("sink"))
-        sinks.append(sink(_live_or_not(growing, end)))
+        wired = _live_or_not(growing, end)
+        sink = _sink(growing, end, read=number in growing.read or not isinstance(wired, Port))
+        sinks.append(sink(wired))
     if not sinks:
         sinks.append(library.Sink(name=growing.name("sink"))(growing.ends[-1].port))
     return sinks
+
+
+def _sink(growing: _Growing, end: _End, *, read: bool) -> Consumer:
+    """Returns a sink that is to be wired.
+
+    Args:
+        growing: The graph.
+        end: What it is to read.
+        read: Others read that, too, or it is read live.
+    """
+    chance = growing.chance
+    keyed = "effect-keys" in growing.often
+    if growing.has("checkpoints", 0.2 if keyed else 0.45):
+        options = {} if read else _beside(growing, end, alone=True)
+        return library.Saver(chance.choice((1, 2, 3, 4)), name=growing.name("saver"), **options)
+    options = {} if read else _beside(growing, end)
+    if chance.random() < (0.2 if keyed else 0.5) and "state" in growing.features:
+        return library.Rows(name=growing.name("rows"), **options)
+    if growing.draws("effect-keys"):
+        if not options and growing.has("replicas", 0.6):
+            options = {"replicas": 2, "ordered": False}
+        return library.Keyed(name=growing.name("keyed"), **options)
+    return library.Sink(name=growing.name("sink"), **options)
+
+
+def _beside(growing: _Growing, end: _End, *, alone: bool = False) -> dict[str, Any]:
+    """Returns options that put a sink into the group of what it reads, or none.
+
+    Args:
+        growing: The graph.
+        end: What it reads.
+        alone: Nothing of the group may be read outside, where it would wait for the checkpoints of the sink.
+    """
+    label, copies = growing.groups.get(end.node, ("", 0))
+    others = [each for each in growing.ends if growing.label(each) == label]
+    if not label or copies != 1 or not growing.has("fused", 0.5):
+        return {}
+    if alone and (len(others) > 1 or end.is_source):
+        return {}
+    return {"fuse": label}

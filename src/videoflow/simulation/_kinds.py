@@ -26,7 +26,7 @@ def kind_of(plan: Plan, task: TaskPlan) -> str:
     nodes = [plan.spec.node(name) for name in task.nodes]
     if task.mode is InputMode.SOURCE:
         return "source" if nodes[0].traits.resumable else "live source"
-    if not any(node.ports for node in nodes):
+    if not task.outputs:
         kept = any(node.traits.checkpoints for node in nodes)
         return "saving sink" if kept else "keeping sink" if task.order is CommitOrder.OUTBOX else "sink"
     kind = {InputMode.COMPETING: "competing", InputMode.JOIN: "join", InputMode.ORDERED: "ordered"}[task.mode]

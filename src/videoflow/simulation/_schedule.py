@@ -7,6 +7,7 @@ an action at a point where it means nothing.
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 BARRIER_ACTIONS = ("crash", "raise", "delay")
 """What may happen at a named barrier: the process dies; an exception ends it; it is not heard of for long."""
@@ -115,6 +116,8 @@ _NEEDED = frozenset(("call:look", "call:acquire", "call:observe", "call:commit")
 
 Hits = Mapping[tuple[str, str], int]
 """(station, point) → how often it was reached without faults."""
+Place = tuple[str, str, str]
+"""(station, point, action)."""
 
 
 def choose_faults(
@@ -122,7 +125,7 @@ def choose_faults(
     hits: Hits,
     count: int,
     deaths: int = 4,
-    weights: Mapping[tuple[str, str], float] | None = None,
+    rates: Mapping[Place, float] | None = None,
     readers: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[PlannedFault, ...]:
     """Returns random faults at points that are known to be reached.
@@ -134,16 +137,16 @@ def choose_faults(
         hits: What is reached without faults.
         count: At most so many.
         deaths: At most so many of them end a process.
-        weights: (station, point) → how often it is chosen, compared with others; 1 where it is not named.
+        rates: (station, point, action) → how often it is chosen, compared with others, in the order of
+            `places_of(hits)`; without them each is as likely as another.
         readers: Station → those that read live edges from it.
     """
-    weighed, readers = weights or {}, readers or {}
-    places = sorted(hits)
-    rates = [weighed.get(place, 1.0) for place in places]
+    places = list(rates) if rates is not None else places_of(hits)
+    up_to = list(accumulate(rates.values())) if rates is not None else None
+    readers = readers or {}
     faults: dict[tuple[str, str, int], PlannedFault] = {}
     for _ in range(count if places else 0):
-        station, point = chance.choices(places, rates)[0]
-        action = chance.choice(actions_at(point))
+        station, point, action = chance.choices(places, cum_weights=up_to)[0]
         reached = hits[station, point]
         # The first one is to happen in any case: without faults before it the station comes there.
         hit = 1 + int(chance.random() * (reached + 1 if faults else (reached + 1) // 2))
@@ -154,6 +157,11 @@ def choose_faults(
         if _deaths([*faults.values(), *chosen.values()]) <= deaths:
             faults |= chosen
     return tuple(faults.values())
+
+
+def places_of(hits: Hits) -> list[Place]:
+    """Returns every (station, point, action) where something may go wrong, in order."""
+    return [(station, point, action) for station, point in sorted(hits) for action in actions_at(point)]
 
 
 def _before(

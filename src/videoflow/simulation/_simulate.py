@@ -10,9 +10,9 @@ from videoflow.planner.plan import CommitOrder
 from videoflow.simulation._account import Outcome, outcome_of
 from videoflow.simulation._judge import judge, suspended_well
 from videoflow.simulation._kinds import kind_of
-from videoflow.simulation._rarity import chance_of
+from videoflow.simulation._rarity import Hit, Rarity
 from videoflow.simulation._run import SimulatedRun
-from videoflow.simulation._schedule import PlannedFault, Schedule, choose_faults
+from videoflow.simulation._schedule import Place, PlannedFault, Schedule, choose_faults, places_of
 from videoflow.simulation._subject import Subject, live_readers
 from videoflow.simulation._telling import Event
 
@@ -22,8 +22,6 @@ _STOPS = 0.07
 _AGAIN = 0.25
 _QUITS = 0.5
 _RESUMED = 0.6
-Hit = tuple[str, str, str]
-"""(point, action, kind of task)."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,7 @@ class Simulation:
     Attributes:
         broken: What may not be and is so without faults, in sentences.
         steps: How many steps the run without faults takes.
+        cells: What may be hit, of the table.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -75,7 +74,8 @@ class Simulation:
         self._live_readers = live_readers(subject.plan)
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
         self._hits: dict[tuple[str, str], int] = {}
-        self._weights: dict[tuple[str, str], float] = {}
+        self._places: list[Place] = []
+        self.cells: list[Hit] = []
         self.steps = 0
         self._least_retries = min(node.options.retries for node in subject.plan.spec.nodes)
         reference = self.reference(None)
@@ -89,7 +89,8 @@ class Simulation:
             found = self._references[items] = outcome_of(run)
             if items is None:
                 self._hits, self.steps = {**self._only_with_faults(), **run.hits()}, run.step
-                self._weights = {(s, point): chance_of(point, self._kinds[s]) for s, point in self._hits}
+                self._places = places_of(self._hits)
+                self.cells = [(point, action, self._kinds[s]) for s, point, action in self._places]
         return found
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
@@ -110,16 +111,24 @@ class Simulation:
         """Returns how many items each source makes without faults."""
         return dict(_items_made(self.reference(None)))
 
-    def schedule(self, seed: int) -> Schedule:
-        """Returns the schedule of a seed."""
+    def schedule(self, seed: int, rarity: Rarity | None = None) -> Schedule:
+        """Returns the schedule of a seed.
+
+        Args:
+            seed: Decides.
+            rarity: Which cells are to be hit rather than others; without it the seed decides alone.
+        """
         chance = random.Random(seed)
         deaths = min(MOST_DEATHS, self._least_retries + 1)
+        rates = None
+        if rarity is not None:
+            rates = dict(zip(self._places, rarity.rates(self.cells), strict=True))
         faults = choose_faults(
             chance,
             self._hits,
             1 + int(chance.random() * MOST_FAULTS),
             deaths,
-            self._weights,
+            rates,
             self._live_readers,
         )
         seed = chance.getrandbits(32)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from videoflow.simulation._kinds import KINDS
+from videoflow.simulation._rarity import Hit
 from videoflow.simulation._schedule import BARRIERS, CALL_ACTIONS, FENCED, actions_at
-from videoflow.simulation._simulate import Hit
 
 POINTS = (*BARRIERS, *(f"call:{name}" for name in CALL_ACTIONS), *(f"fence:{name}" for name in FENCED))
 """Every point, as its rows."""
@@ -17,15 +17,6 @@ POINTS = (*BARRIERS, *(f"call:{name}" for name in CALL_ACTIONS), *(f"fence:{name
 
 _SOURCES = frozenset(("source", "live source"))
 _SINKS = frozenset(("sink", "saving sink", "keeping sink"))
-_READING: tuple[str, ...] = (
-    "receive.after",
-    "process.before",
-    "settle.sent",
-    "release.before",
-    "call:settle",
-    "call:receive",
-)
-_READING += ("call:observe", "call:acquire", "call:wake", "call:read", "fence:Pull", "fence:Settle")
 _WRITING: tuple[str, ...] = (
     "process.after",
     "payload.sealed",
@@ -46,8 +37,11 @@ _FENCES = tuple(f"fence:{name}" for name in FENCED)
 
 REASONS: tuple[tuple[str, frozenset[str], tuple[str, ...]], ...] = (
     ("a live source is replaced only when it is dead", frozenset(("live source",)), _FENCES),
-    ("it reads nothing", frozenset(("source",)), _READING),
-    ("it reads nothing", frozenset(("live source",)), tuple(p for p in _READING if p != "call:observe")),
+    (
+        "it reads nothing but markers, which nobody owns and it does not wait for",
+        _SOURCES,
+        ("call:acquire", "call:wake", "fence:Pull"),
+    ),
     ("nothing reads it", _SINKS, _WRITING),
     ("it makes no items of its own", frozenset(KINDS) - _SOURCES, ("source.item",)),
     ("it keeps nothing", frozenset(("competing", "ordered", "join", "sink")), _COMMITS),
@@ -67,7 +61,6 @@ REASONS: tuple[tuple[str, frozenset[str], tuple[str, ...]], ...] = (
         frozenset(("competing outbox",)),
         ("flush.published",),
     ),
-    ("sources of generated graphs are fused with nothing", _SOURCES, ("outbox.published", "flush.published")),
 )
 """Why tasks of some kinds do not come to some points."""
 
