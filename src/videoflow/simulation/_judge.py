@@ -12,6 +12,7 @@ from videoflow.graph.spec import NodeKind, NodeSpec
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
 from videoflow.simulation._levels import Level, levels_made_of, levels_of
+from videoflow.simulation._library import MARKERS
 from videoflow.simulation._record import Made, Mark
 from videoflow.simulation._subject import Subject
 
@@ -26,7 +27,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
         stopped: It was asked to stop.
     """
     aborted = found.report.failure is not None
-    violations = list(found.violations)
+    violations = [*found.violations, *dict.fromkeys(found.record.wrongs)]
     if not found.quit:
         violations += _ended(subject, found, aborted=aborted)
     violations += _accounted(subject, found, stopped=stopped, aborted=aborted)
@@ -52,7 +53,7 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
         violations += _announced(subject, found, wanted, aborted=aborted)
     if found.quit:
         return violations
-    violations += () if aborted else _told_aside(found)
+    violations += _stated(subject, found) if aborted else _told_aside(found)
     violations += [f"payloads: one was left: {each}" for each in found.left]
     return violations
 
@@ -246,15 +247,19 @@ def _state(subject: Subject, found: Outcome, wanted: Outcome, levels: Mapping[st
         nodes = [plan.spec.node(name) for name in task.nodes]
         if any(levels[node.name] is not Level.EXACT or node.traits.collects for node in nodes):
             continue
-        if task.controls:
+        if task.controls and not subject.own_state:
             continue  # which markers came in time is not said
-        mine = {key: value for (name, key), value in found.state.items() if name == task.name}
-        right = {key: value for (name, key), value in wanted.state.items() if name == task.name}
-        if mine != right:
+        if _kept(task.name, found) != _kept(task.name, wanted):
             yield f"state: what {task.name} committed is not what it commits without faults"
     for node in plan.spec.nodes:
         if node.traits.collects and levels[node.name] is Level.EXACT:
             yield from _rows(node.name, found, wanted)
+
+
+def _kept(task: str, found: Outcome) -> dict[str, bytes]:
+    """Returns what a task keeps, without how many markers came in time: of that nothing is promised."""
+    state = found.state.items()
+    return {key: value for (name, key), value in state if name == task and not key.endswith(MARKERS)}
 
 
 def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
@@ -270,6 +275,23 @@ def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
 
 def _source(row: object) -> str:
     return str(row[0]) if isinstance(row, list) and row and isinstance(row[0], str) else ""
+
+
+def _stated(subject: Subject, found: Outcome) -> Iterator[str]:
+    """Looks whether, also in a run that failed, something was said of each input that counts as delivered.
+
+    What a task inside of a fan-out said, or one that makes several of one, is not counted like its inputs.
+    """
+    edges = [edge for edge in found.report.edges if edge.replica is None]
+    for task in subject.plan.tasks:
+        node = subject.plan.spec.node(task.nodes[0])
+        if len(task.nodes) > 1 or node.many or node.scope:
+            continue
+        inputs = [edge.delivered for edge in edges if edge.child == node.name]
+        said = [edge.announced for edge in edges if edge.parent.partition(".")[0] == node.name]
+        delivered = max(inputs, default=0) if task.mode is InputMode.JOIN else sum(inputs)
+        if said and delivered > min(said):
+            yield f"skips: {node.name} took {delivered} inputs, and said something of {min(said)} of them"
 
 
 def _told_aside(found: Outcome) -> Iterator[str]:

@@ -7,18 +7,23 @@ when the flow was recorded.
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from videoflow.backends.runtime import FlowRuntime
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
+from videoflow.planner.plan import TaskPlan
 from videoflow.simulation._clock import StationClock
-from videoflow.simulation._record import Made, Record, mark, mark_answer
+from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
 from videoflow.simulation._script import SimulatedDeath
 from videoflow.worker import RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
 from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded
 
 T = TypeVar("T")
+Opened = Any
+"""A node that runs, as the worker keeps it."""
+_MOST_KEYS = 6
 _CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
 
 
@@ -53,6 +58,7 @@ class Watching:
         stand_ins: Nodes that answer from `recording`.
         recording: What stand-ins answer; what is not there yet is filled in where `filling` is set.
         filling: Nodes whose answers are kept.
+        answered: Says whether an answer for an input of the task was recorded, where that is done once.
     """
 
     station: str
@@ -66,11 +72,19 @@ class Watching:
     stand_ins: frozenset[str] = frozenset()
     recording: Recording = field(default_factory=Recording)
     filling: frozenset[str] = frozenset()
+    answered: Callable[[str], bool] | None = None
 
 
 def _key(name: str, element: Element) -> tuple[object, ...]:
     """Returns what an answer is found by: not by ids, which change with the epoch of a live source."""
     return name, element.origin.node, element.origin.ordinal, element.path
+
+
+def answered_of(runtime: FlowRuntime, task: TaskPlan) -> Callable[[str], bool] | None:
+    """Returns what says whether an answer for an input was recorded; None where the task records none."""
+    if not task.answers_once:
+        return None
+    return lambda input_id: runtime.once(task.name, input_id, deadline=1.0) is not None
 
 
 def alive(answer: T) -> T:
@@ -96,6 +110,7 @@ class SimulatedNodes(TaskNodes):
         super().__init__(program, instances, limits, slot, control, self._read_time)
         self._entry = program.entry.spec.name
         self._next = 0
+        self._left: dict[str, Mark] = {}
         self.cut_short = False
 
     def _read_time(self) -> float:
@@ -107,6 +122,8 @@ class SimulatedNodes(TaskNodes):
     def call(self, name: str, element: Element, attempt: int) -> Returned | Failure:
         """Calls a node, or its stand-in, and notes it."""
         watching = self._watching
+        if watching.answered is not None and name == self._entry and watching.answered(element.input_id):
+            watching.record.wrongs.append(f"once: {name} was called for what it had answered on record")
         if name in watching.stand_ins:
             answer = self._recorded(name, element)
             self._read_time()
@@ -116,6 +133,19 @@ class SimulatedNodes(TaskNodes):
         if name in watching.filling:
             watching.recording.answers[_key(name, element)] = answer
         watching.record.calls.setdefault(name, []).append(self._made(element, answer))
+        return answer
+
+    def _attempt(self, running: Opened, call: Callable[[], T]) -> T | Failure:
+        """Sees that an attempt finds the state that the last one left that succeeded, and nothing else."""
+        state = running.context.keyed_state
+        if state is None or len(state) > _MOST_KEYS:
+            return super()._attempt(running, call)
+        name, before = running.program.spec.name, mark(dict(state))
+        if self._left.setdefault(name, before) != before:
+            wrong = f"state: an attempt of {name} found another state than the one before it left"
+            self._watching.record.wrongs.append(wrong)
+        answer = super()._attempt(running, call)
+        self._left[name] = before if isinstance(answer, Failure) else mark(dict(state))
         return answer
 
     def _recorded(self, name: str, element: Element) -> Returned | Failure:

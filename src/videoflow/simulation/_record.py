@@ -63,6 +63,7 @@ class Record:
         tables: Node → effect key → what was written under it, each time.
         markers: Node → (identity, mark) of each marker that it was given.
         feeds: Node → items that a live source has made; it never makes one of them again.
+        wrongs: What was seen meanwhile that may not be, in sentences.
         recorded: (node, input id) → its answer, for stand-ins of later runs; filled where wanted.
         produced: Source → (offset, answer), likewise.
     """
@@ -73,6 +74,7 @@ class Record:
     tables: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     markers: dict[str, list[tuple[str, Mark]]] = field(default_factory=dict)
     feeds: dict[str, int] = field(default_factory=dict)
+    wrongs: list[str] = field(default_factory=list)
 
     def disk(self, node: str) -> list[Any]:
         """Returns what stands for a node's file."""

@@ -18,7 +18,9 @@ from videoflow.simulation._telling import Event
 
 MOST_FAULTS = 5
 MOST_DEATHS = 4
-_STOPS = 0.07
+_STOPS = 0.08
+_AT_DEATH = 0.4
+_GIVEN_UP = 0.3
 _AGAIN = 0.25
 _QUITS = 0.5
 _RESUMED = 0.6
@@ -76,6 +78,7 @@ class Simulation:
         self._hits: dict[tuple[str, str], int] = {}
         self._places: list[Place] = []
         self.cells: list[Hit] = []
+        self._may_be_given_up: list[str] = []
         self.steps = 0
         self._least_retries = min(node.options.retries for node in subject.plan.spec.nodes)
         reference = self.reference(None)
@@ -90,6 +93,7 @@ class Simulation:
             if items is None:
                 self._hits, self.steps = {**self._only_with_faults(), **run.hits()}, run.step
                 self._places = places_of(self._hits)
+                self._may_be_given_up = self._fatal()
                 self.cells = [(point, action, self._kinds[s]) for s, point, action in self._places]
         return found
 
@@ -106,6 +110,15 @@ class Simulation:
                 if f"{task.name}-{slot}" in self._live_readers:
                     found[f"{task.name}-{slot}", "tombstone.before"] = 2
         return found
+
+    def _fatal(self) -> list[str]:
+        """Returns stations whose task commits, and may fail the run."""
+        found = []
+        for task in self.subject.plan.tasks if self.subject.may_fail else ():
+            nodes = [self.subject.plan.spec.node(name) for name in task.nodes]
+            if any("fatal" in node.arguments.get("trouble", ()) for node in nodes):
+                found += [f"{task.name}-{slot}" for slot in range(task.replicas)]
+        return [station for station in found if (station, "commit.after") in self._hits]
 
     def items(self) -> dict[str, int]:
         """Returns how many items each source makes without faults."""
@@ -131,10 +144,14 @@ class Simulation:
             rates,
             self._live_readers,
         )
+        if self._may_be_given_up and chance.random() < _GIVEN_UP:
+            faults += (self._death_of_who_is_given_up(chance),)
         seed = chance.getrandbits(32)
         if chance.random() >= _STOPS:
             return Schedule(seed, faults)
         first = 1 + int(chance.random() * self.steps)
+        if chance.random() < _AT_DEATH:
+            first = self._death_in(Schedule(seed, faults)) or first
         again = chance.random() < _AGAIN
         return Schedule(
             seed,
@@ -143,6 +160,19 @@ class Simulation:
             quits=again and chance.random() < _QUITS,
             resumed=not again and chance.random() < _RESUMED,
         )
+
+    def _death_of_who_is_given_up(self, chance: random.Random) -> PlannedFault:
+        """Returns a death of who may have failed the run: another one gives up what it has not settled."""
+        station = chance.choice(self._may_be_given_up)
+        return PlannedFault(
+            station, "commit.after", "crash", 1 + int(chance.random() * self._hits[station, "commit.after"])
+        )
+
+    def _death_in(self, schedule: Schedule) -> int:
+        """Returns the step after the first in which a worker ends early, 0 where none does."""
+        run = SimulatedRun(self.subject, schedule, telling=True).go()
+        ends = (event.step for event in run.story if event.what.startswith(("dies", "breaks")))
+        return 1 + next(ends, -1)
 
     def run(self, schedule: Schedule, *, telling: bool = False) -> Result:
         """Runs one schedule and judges it."""
