@@ -7,6 +7,7 @@ python -m tools.simulate part 50000 0 2 1   one process of a search: schedules, 
 """
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -18,14 +19,17 @@ from typing import Any
 
 import msgspec
 
-from tests.promises.planting import ROOT, Planted
+from tests.promises.planting import ROOT, Change, Planted
 from tests.simulation.defects import DEFECTS
-from videoflow.simulation import Schedule, Table, explore, graph_of, shrink, story
+from videoflow.graph import compile_flow
+from videoflow.simulation import Schedule, Simulation, Table, explore, graph_of, shrink, story, subject_of
+from videoflow.simulation import _library as library
 from videoflow.simulation._table import why_not
 
 MOST = 2000
-_SECONDS = 400.0
+_SECONDS = 1200.0
 LEAST_HITS = 100
+_NO_PYTHON = re.compile(r"\b(Name|UnboundLocal|Attribute|Type|Syntax|Indentation|Import)Error\b")
 
 
 def search(schedules: int, processes: int) -> int:
@@ -77,13 +81,33 @@ def told(graph: int, schedule: dict[str, Any] | None) -> list[str]:
     return [again, *story(simulation, shrink(simulation, simulation.run(replayed)))]
 
 
-def noticed(name: str, folder: Path, schedules: int = MOST) -> dict[str, Any]:
-    """Plants a defect, and returns what a search on the copy saw."""
-    planted = Planted(folder, [DEFECTS[name]])
+def noticed(defect: Change, folder: Path, schedules: int = MOST) -> dict[str, Any]:
+    """Plants a defect, and returns what a search on the copy saw.
+
+    Code that does not run would be noticed by anything. So what was found is `broken`, and not `found`, where
+    Python itself objected to what was planted, and where it lets not even a source and a sink work.
+
+    Args:
+        defect: What to plant.
+        folder: Where the copy goes.
+        schedules: At most so many that count.
+    """
+    planted = Planted(folder, [defect])
     ran = planted.run("-m", "tools.simulate", "part", str(schedules), "0", "1", "1", seconds=_SECONDS)
-    assert ran.status == 0, ran.output
+    if ran.status:
+        return {"counted": 0, "found": [], "broken": ran.output.splitlines()[-1:]}
     document: dict[str, Any] = json.loads(ran.output.splitlines()[-1])
+    said = [violation for _, _, violations in document["found"] for violation in violations]
+    document["broken"] = document.pop("simplest") + [v for v in said if _NO_PYTHON.search(v)]
+    if document["broken"]:
+        document["found"] = []
     return document
+
+
+def _simplest() -> list[str]:
+    """Returns what a source and a sink break without faults."""
+    flow = compile_flow([library.Sink(name="sink")(library.Source(3, name="source"))], "simplest", "/")
+    return list(Simulation(subject_of(flow, own_state=True)).broken)
 
 
 def defects() -> int:
@@ -92,11 +116,12 @@ def defects() -> int:
     print(f"{'schedules':>9}  {'defect':<66}  first violation")
     for name in DEFECTS:
         with tempfile.TemporaryDirectory() as folder:
-            seen = noticed(name, Path(folder))
+            seen = noticed(DEFECTS[name], Path(folder))
         found = seen["found"]
         missed += not found
         schedules = str(seen["counted"]) if found else "-"
         violation = found[0][2][0] if found else f"not noticed within {MOST}"
+        violation = f"it does not run: {seen['broken'][0]}" if seen["broken"] else violation
         print(f"{schedules:>9}  {name:<66}  {violation[:90]}", flush=True)
     print(f"\n{len(DEFECTS) - missed} of {len(DEFECTS)} defects noticed within {MOST} schedules")
     return 1 if missed else 0
@@ -109,6 +134,7 @@ def part(schedules: int, seed: int, step: int, most: int) -> int:
         "counted": found.counted,
         "empty": found.empty,
         "graphs": found.graphs,
+        "simplest": _simplest(),
         "table": [[*hit, count] for hit, count in sorted(found.table.counts.items())],
         "found": [
             [each.graph, msgspec.to_builtins(each.schedule), list(each.violations)] for each in found.found

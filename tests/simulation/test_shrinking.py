@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.defects import DEFECTS
+from tests.promises.planting import Change
+from tests.simulation.defects import CORE, DEFECTS
 from tests.simulation.graphs import chain
 from tools.simulate import noticed
 from videoflow.simulation import PlannedFault, Result, Schedule, promise_of, shrink, story
@@ -66,8 +67,28 @@ def test_the_judge_notices_what_differs() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", HANDFUL)
 def test_a_planted_defect_is_noticed(name: str, tmp_path: Path) -> None:
-    seen = noticed(name, tmp_path, schedules=150)
-    assert seen["found"], f"{name}: nothing was noticed in {seen['counted']} schedules"
+    seen = noticed(DEFECTS[name], tmp_path, schedules=150)
+    assert seen["found"], f"{name}: nothing was noticed in {seen['counted']} schedules: {seen['broken']}"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "        yield Terminate(kind)\n        return kind\n",
+            "        yield Terminate(sort)\n",
+            "NameError",
+        ),
+        pytest.param(
+            "self._forget: list[str] = []", "self._forget = [", "SyntaxError", marks=pytest.mark.nightly
+        ),
+    ],
+)
+def test_what_does_not_run_does_not_count_as_noticed(old: str, new: str, said: str, tmp_path: Path) -> None:
+    seen = noticed(Change(CORE, old, new), tmp_path, schedules=20)
+    assert seen["found"] == []
+    assert any(said in why for why in seen["broken"])
 
 
 def test_there_are_enough_defects() -> None:
