@@ -19,7 +19,7 @@ from videoflow.graph import Node
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
 from videoflow.simulation._library import Keyed, Live, Moody, Saver, Troubled
-from videoflow.simulation._nodes import SimulatedNodes, Watching
+from videoflow.simulation._nodes import SimulatedNodes, Watching, answered_of
 from videoflow.simulation._record import Record
 from videoflow.simulation._resuming import SimulatedResumption
 from videoflow.simulation._schedule import FENCED, PlannedFault, Schedule
@@ -147,6 +147,7 @@ class SimulatedRun:
             stand_ins=subject.stand_ins,
             recording=subject.recording,
             filling=self.filling,
+            answered=answered_of(self.runtime, task),
         )
         program = subject.programs[task.name]
         nodes = SimulatedNodes(program, instances, subject.limits[task.name], station.slot, control, watching)
