@@ -47,7 +47,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.old)
     @rule(pick=picks)
     def commit_on_an_old_version(self, pick: int) -> None:
-        name, versions = self.old[pick % len(self.old)]  # what one key's version means for another is not said
+        name, versions = self.old[pick % len(self.old)]  # of another key it says nothing
         outcomes = [
             twin.commit(Change(name, b"late", version))
             for twin, version in zip(self.twins, versions, strict=True)
