@@ -119,6 +119,11 @@ DEFECTS: dict[str, Defect] = {
         "17_slices_that_are_there_are_used_as_they_are",
         (HOSTS, "((profile, resources.get(GPU, 0)),) if profile else ()", "()"),
     ),
+    "who has a card is not asked": defect(
+        "ALLOC-18",
+        "18_a_card_and_a_slice_of_it_never_have_two_owners",
+        (PLANNING, "        users=users[key] if cut is None else 0,\n", "        users=0,\n"),
+    ),
     "a claim believes its record": defect(
         "ALLOC-18",
         "18_what_another_allocator_owns_or_takes_is_left_alone",

@@ -4,6 +4,7 @@
 """
 
 import sys
+from datetime import UTC, datetime
 
 from tests.allocation.implementations import (
     IMPLEMENTATIONS,
@@ -52,4 +53,4 @@ def page(date: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page(sys.argv[1]))
+    sys.stdout.write(page(str(datetime.now(UTC).date())))

@@ -195,6 +195,11 @@ DEFECTS: dict[str, Defect] = {
     "a lost claim is ready": defect(
         "ALLOC-18", TAKEN, (SEEING, "if not holds_all(host, record)]", "if host.version < 0]")
     ),
+    "who has a card is not asked": defect(
+        "ALLOC-18",
+        "18_a_card_and_a_slice_of_it_never_have_two_owners",
+        (PLANNING, "        users=users,\n", "        users=0,\n"),
+    ),
     "a card and its slices are not related": defect(
         "ALLOC-18",
         "18_of_a_card_and_its_slice_one_is_given",

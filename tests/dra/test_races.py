@@ -11,9 +11,9 @@ from videoflow.testing.examiners.allocation import history
 
 SUBJECTS = (DraSubject, DynamicDraSubject)
 HISTORIES = {2: 2, 8: 1}
-MANY = {2: 400, 8: 60, 32: 12}
-# A defect that an interleaving shows, and the seed of a history of claimants in which it does.
-LOSERS = {"a holder is left behind": (2, 0)}
+MANY = {2: 800, 8: 120, 32: 20}
+# Defects that an interleaving shows, how many claimants, and the seed of a history in which it does.
+LOSERS = {"a holder is left behind": (2, 0), "what is made belongs to no record": (2, 37)}
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)

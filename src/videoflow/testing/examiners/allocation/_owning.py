@@ -9,6 +9,7 @@ from videoflow.backends.allocation import (
     EVIDENCE_CONFLICT,
     EVIDENCE_LOST,
     ClaimStatus,
+    FeasiblePlan,
     ReleaseStatus,
     WorkloadRequest,
 )
@@ -261,10 +262,23 @@ class OwningSuite(Examiner[AllocationSubject]):
         if subject.can(Ability.GEOMETRY):
             claimed(subject, piece(gib=39.0), operation="two", process="two")
             refused(subject, piece(gib=79.0))
+            self._beside_what_is_there(subject)
         else:
             claimed(subject, whole(), operation="two", process="two")
         sole(subject)
         refused(subject, whole())
+
+    def _beside_what_is_there(self, subject: AllocationSubject) -> None:
+        """A third comes on the half of a card that is left, where it may: what others have stays as it is."""
+        owners, layouts = subject.owned(), subject.layouts()
+        plan = subject.backend().plan([piece(gib=9.0)], seen(subject))
+        if isinstance(plan, FeasiblePlan):
+            claim = reserve(subject, plan, "three", "three")
+            assert claim.status is ClaimStatus.READY, claim
+        assert set(owners) <= set(subject.owned())
+        for uuid, layout in subject.layouts().items():
+            assert set(layouts[uuid]) <= set(layout), uuid
+            assert layout == layouts[uuid] or layouts[uuid], "a card that is whole for one was cut"
 
     @law(laws.ONE_OWNER)
     @needs(Ability.FOREIGN_OWNER)
