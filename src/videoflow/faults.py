@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 BARRIERS = (
     "acquire.after",
@@ -106,18 +107,20 @@ class _Armed:
 
 
 _armed: _Armed | None = None
+_reached: Callable[[str], None] | None = None
 
 
 def arm(faults: Sequence[Fault] = (), observer: Callable[[str], None] | None = None) -> None:
     """Arms faults in this process; `observer` is called with the name of each barrier reached."""
-    global _armed
-    _armed = _Armed(tuple(faults), observer) if faults or observer is not None else None
+    global _armed, _reached
+    _armed = _Armed(tuple(faults), observer) if faults else None
+    _reached = observer if _armed is None else partial(_reach, _armed)
 
 
 def disarm() -> None:
     """Makes every barrier a no-op again."""
-    global _armed
-    _armed = None
+    global _armed, _reached
+    _armed = _reached = None
 
 
 def fired() -> tuple[Fault, ...]:
@@ -127,8 +130,8 @@ def fired() -> tuple[Fault, ...]:
 
 def reach(barrier: str) -> None:
     """Says that the caller has come to a barrier."""
-    if _armed is not None:
-        _reach(_armed, barrier)
+    if _reached is not None:
+        _reached(barrier)
 
 
 def _reach(armed: _Armed, barrier: str) -> None:

@@ -5,6 +5,7 @@ ledger). Joining the same fact twice changes nothing, so a crash cannot miscount
 that could be added twice.
 """
 
+import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -143,6 +144,12 @@ class IntervalSet:
             gaps.append((at, last))
         return tuple(gaps)
 
+    def gap(self, first: int, last: int) -> int:
+        """Returns how many of first..last, from the first on, are not in the set."""
+        index = bisect_left(self._lasts, first)
+        end = self._firsts[index] if index < len(self._firsts) else last + 1
+        return max(0, min(end, last + 1) - first)
+
     def closed_prefix(self) -> int:
         """Returns the first integer from 0 on that is not in the set."""
         return self._lasts[0] + 1 if self._firsts and self._firsts[0] <= 0 else 0
@@ -200,10 +207,7 @@ class OriginCoverage:
     def close(self, ordinal: int, path: tuple[Hop, ...], fate: Fate) -> None:
         """Closes one trace, and what it completes; closing it again changes nothing."""
         if not path:
-            if ordinal > self.closed.last() and not self.deep_open:
-                self._add(ordinal, ordinal, fate)
-            else:
-                self.close_interval(ordinal, ordinal, fate)
+            self.close_interval(ordinal, ordinal, fate)
             return
         if self.covers(ordinal, path):
             return
@@ -228,6 +232,9 @@ class OriginCoverage:
 
     def close_interval(self, first: int, last: int, fate: Fate) -> None:
         """Closes the ordinals first..last that were not closed."""
+        if first > self.closed.last() and not self.deep_open:
+            self._add(first, last, fate)
+            return
         for low, high in self.closed.missing(first, last):
             self._add(low, high, fate)
             for ordinal in [o for o in self.deep_open if low <= o <= high]:
@@ -296,6 +303,7 @@ def without_elsewhere(records: Iterable[OriginRecord]) -> list[OriginRecord]:
     ]
 
 
+@functools.cache
 def _fate(kind: str, cause: str) -> Fate:
     return Fate(FateKind(kind), Cause(cause) if cause else None)
 
@@ -304,9 +312,9 @@ def _to_record(node: str, epoch: int, found: OriginCoverage) -> OriginRecord:
     return OriginRecord(
         node,
         epoch,
-        [(f.kind.value, f.cause or "", list(s.intervals())) for f, s in sorted(found.fates.items(), key=str)],
+        sorted((f.kind.value, f.cause or "", list(s.intervals())) for f, s in found.fates.items()),
         list(found.deep_ordinals.intervals()),
-        [(f.kind.value, f.cause or "", count) for f, count in sorted(found.deep_items.items(), key=str)],
+        sorted((f.kind.value, f.cause or "", count) for f, count in found.deep_items.items()),
         [
             (ordinal, [(list(parent), n, sorted(ks)) for parent, (n, ks) in sorted(levels.items())])
             for ordinal, levels in sorted(found.deep_open.items())

@@ -103,7 +103,8 @@ def edge_report(edge: EdgePlan | ControlEdgePlan, announced: Records, settled: R
         report.closed = None
         report.detail = "an end of the ledger could not be read"
         return report
-    said, done = count(announced.value), count(settled.value)
+    said = count(announced.value)
+    done = said if settled.value == announced.value else count(settled.value)
     report.announced = said.total
     for fate, items in done.fates.items():
         _add(report, fate, items)

@@ -63,7 +63,7 @@ class Invoker:
         self._methods: dict[str, tuple[Method, Shape]] = {}
         self._loop: _coroutines.Loop | None = None
         self._context: Context | None = None
-        self._by_batch = not overrides(node, "process") and hasattr(node, "process_batch")
+        self._by_batch = overrides(node, "process_batch") and not overrides(node, "process")
 
     def open(self, ctx: Context) -> None:
         """Calls `open`."""

@@ -3,15 +3,17 @@
 Used by the judge of a run.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import ChannelId, Kind, SubscriptionId
 from videoflow.backends.outcomes import Known, Observation
+from videoflow.backends.runtime import Committed
 from videoflow.engines.accounting import RunFacts, Suspended, account_of_edges, make_report
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
-from videoflow.planner.plan import InputMode
+from videoflow.planner.plan import InputMode, Plan
 from videoflow.simulation._record import Record
 from videoflow.simulation._run import SimulatedRun
 from videoflow.simulation._subject import RUN_ID
@@ -100,16 +102,20 @@ def outcome_of(run: SimulatedRun) -> Outcome:
         ends = announced_in_all, past.settled(read_settled, deadline, whole=False)
         suspended = past.suspended(report, (), run.inner_ledger, ends, facts.figures)
     letters = runtime.dead_letters(deadline=deadline)
+    committed = {
+        (task.name, slot): runtime.load(task.name, slot, deadline=deadline)
+        for task in plan.tasks
+        for slot in range(task.replicas)
+    }
     _leave_markers(run)
     run.pool.sweep(now)
     return Outcome(
         record=run.record,
         report=report,
         state={
-            (task.name, f"{slot}/{key}"): value
-            for task in plan.tasks
-            for slot in range(task.replicas)
-            for key, value in runtime.load(task.name, slot, deadline=deadline).state.items()
+            (task, f"{slot}/{key}"): value
+            for (task, slot), found in committed.items()
+            for key, value in found.state.items()
         },
         letters={(letter.node, letter.input_id): letter.error for letter in letters},
         kinds={task.name: [s.kind for s in run.stations if s.task is task] for task in plan.tasks},
@@ -120,7 +126,7 @@ def outcome_of(run: SimulatedRun) -> Outcome:
             for channel in plan.channels
         },
         failed_task=run.failed_task,
-        renumbered=_renumbered(run),
+        renumbered=_renumbered(plan, committed),
         left=[
             f"{item.ref.content_id}: {sorted(item.claims) or 'held'}" for item in run.pool.objects.values()
         ],
@@ -145,9 +151,9 @@ def _known(records: Records) -> tuple[OriginRecord, ...]:
     return records.value if isinstance(records, Known) else ()
 
 
-def _renumbered(run: SimulatedRun) -> frozenset[str]:
-    tasks = [task for task in run.subject.plan.tasks if task.mode is InputMode.SOURCE]
-    positions = {task.nodes[0]: run.runtime.load(task.name, 0, deadline=1.0).source for task in tasks}
+def _renumbered(plan: Plan, committed: Mapping[tuple[str, int], Committed]) -> frozenset[str]:
+    tasks = [task for task in plan.tasks if task.mode is InputMode.SOURCE]
+    positions = {task.nodes[0]: committed[task.name, 0].source for task in tasks}
     return frozenset(name for name, position in positions.items() if position and position.epoch > 0)
 
 

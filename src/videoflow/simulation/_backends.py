@@ -73,7 +73,8 @@ class FaultyMessaging(MemoryMessaging):
             handles = super().begin_publish(envelopes, deadline=deadline)
         if action == "twice":
             super().begin_publish(envelopes, deadline=deadline)
-        self._script.die_if_due()
+        if self._script.due:
+            self._script.die()
         return handles
 
     def outcomes(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[PublicationOutcome]:
@@ -82,7 +83,8 @@ class FaultyMessaging(MemoryMessaging):
             instead, self._instead = self._instead, None
             return instead
         found = super().outcomes(handles, deadline=deadline)
-        self._script.die_if_due()
+        if self._script.due:
+            self._script.die()
         return found
 
     def terminate(
@@ -108,7 +110,8 @@ class FaultyMessaging(MemoryMessaging):
         if action == "short":
             max_items = 1
         found = super().receive(subscription, deadline=deadline, max_items=max_items, after=after)
-        self._script.die_if_due()
+        if self._script.due:
+            self._script.die()
         return found
 
     def begin_settle(

@@ -107,6 +107,7 @@ class StationClock:
             if isinstance(waitable, Signal):
                 waitable.detach(self.wake)
         self.waitables = ()
+        self.wake.woken = False
 
     def woken(self) -> bool:
         """Whether somebody woke it since it was put aside, and not in vain."""

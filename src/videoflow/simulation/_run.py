@@ -6,6 +6,7 @@ have ended or none can move any more.
 
 import random
 from collections.abc import Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -15,10 +16,9 @@ from videoflow.backends.messaging import LiveSubscriptionSpec
 from videoflow.backends.runtime import Desired, FirstFailure, FlowRuntime
 from videoflow.engines.accounting import DEATHS_IN_A_ROW, InnerLedger, Past, Suspended
 from videoflow.errors import UnobservableState
-from videoflow.graph import Node
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
-from videoflow.simulation._library import Keyed, Live, Moody, Saver, Troubled
+from videoflow.simulation._giving import give
 from videoflow.simulation._nodes import SimulatedNodes, Watching, answered_of
 from videoflow.simulation._record import Record
 from videoflow.simulation._resuming import SimulatedResumption
@@ -36,7 +36,8 @@ _STALLED_SECONDS = 40.0
 _MOST_STEPS = 20_000
 _ALL = 1_000_000  # more than a source and its fan-outs make
 _ZOMBIES_MOVE = 0.3
-_FENCES = {name: f"fence:{name}" for name in FENCED}
+_FENCES: dict[type, str] = {getattr(actions, name): f"fence:{name}" for name in FENCED}
+_RANK, _FAVOUR = attrgetter("rank"), attrgetter("favour")
 
 
 class SimulatedRun:
@@ -97,7 +98,7 @@ class SimulatedRun:
                 self,
                 task,
                 slot,
-                Script(planned.get(f"{task.name}-{slot}", ())),
+                Script(planned.get(f"{task.name}-{slot}", ()), counts=schedule.calm),
                 rank=rank,
                 fenced=task.name in subject.fenced,
             )
@@ -106,7 +107,8 @@ class SimulatedRun:
         ]
         for station, before in zip(self.stations, earlier[0].stations if earlier else (), strict=False):
             station.goes_on_with(before)
-        self._favoured = {station.name: self.chance.random() for station in self.stations}
+        for station in self.stations:
+            station.favour = self.chance.random()
         self._bias = 0.0 if schedule.calm else self.chance.choice((0.0, 0.0, 0.5, 0.9))
         self._provision()
 
@@ -128,13 +130,14 @@ class SimulatedRun:
         number = station.incarnations + station.before
         owner = f"{station.name}-{number}"
         clock = station.clock = StationClock(self.time, station.script, calm=self.schedule.calm)
+        station.wake = clock.wake
         control = RunControl()
         control.raise_desired(self.desired, self.failed_task)
         if self.quit:
             control.end_now()
         instances = {name: subject.make(name) for name in task.nodes}
         for name, instance in instances.items():
-            self._give(name, instance)
+            give(instance, self.record, name, peaceful=self.peaceful)
         watching = Watching(
             station=station.name,
             incarnation=number,
@@ -171,20 +174,14 @@ class SimulatedRun:
         self._tell(station, f"starts (incarnation {number})")
         return Incarnation(number, owner, shell, nodes, payloads, control)
 
-    def _give(self, name: str, instance: Node) -> None:
-        """Gives a node of ours what outlives it."""
-        if isinstance(instance, Saver):
-            instance.disk = self.record.disk(name)
-        elif isinstance(instance, Keyed):
-            instance.table = self.record.table(name)
-        elif isinstance(instance, Live | Moody):
-            instance.feed, instance.key = self.record.feeds, name
-        if isinstance(instance, Troubled):
-            instance.peaceful = self.peaceful
-
     def inner(self, task: str, fates: Sequence[InnerFate]) -> None:
         """Joins fates into the ledger of the run."""
         self.inner_ledger.add(task, fates)
+
+    def did(self, station: Station, ending: Ending) -> None:
+        """Tells of an action."""
+        if station.in_work is not None:
+            self._tell(station, describe(station.in_work, ending))
 
     def failed(self, failure: FirstFailure) -> None:
         """Lets every worker know that the run has failed."""
@@ -222,7 +219,12 @@ class SimulatedRun:
                 self._stop()
             self.step += 1
             now, step = self.time.seconds, self.step
-            able = [s for s in live if s.able(now, step)]
+            able = [
+                s
+                for s in live
+                if (s.due_at <= now or (s.wake.woken and s.clock.woken()))
+                and (s.held_until <= step or s.live is None)
+            ]
             if not able:
                 self._pass_time(live)
                 if self.time.seconds - since > _STALLED_SECONDS:
@@ -232,6 +234,7 @@ class SimulatedRun:
             station = self._choose(able)
             moved = station.moved
             self._let_move(station)
+            station.plan_next()
             if station.moved != moved:
                 since = self.time.seconds
             if station.done:
@@ -266,10 +269,10 @@ class SimulatedRun:
 
     def _choose(self, able: Sequence[Station]) -> Station:
         if self.schedule.calm:
-            return max(able, key=lambda station: station.rank)
+            return max(able, key=_RANK)
         chance = self.chance
         if self._bias and chance.random() < self._bias:
-            return max(able, key=lambda station: self._favoured[station.name])
+            return max(able, key=_FAVOUR)
         return able[int(chance.random() * len(able))]
 
     def _pass_time(self, live: Sequence[Station]) -> None:
@@ -279,11 +282,11 @@ class SimulatedRun:
             for station in held:
                 station.held_until = 0
             return
-        self.time.seconds = max(self.time.seconds, min(station.next_time() for station in live))
+        self.time.seconds = max(self.time.seconds, min(station.due_at for station in live))
 
     def _let_move(self, station: Station) -> None:
         self.current = station
-        if self.zombies.some and self.chance.random() < _ZOMBIES_MOVE:
+        if self.zombies.living and self.chance.random() < _ZOMBIES_MOVE:
             self.current = None
             self.violations += self.zombies.move(self.chance, self.stations)
             self.current = station
@@ -292,10 +295,12 @@ class SimulatedRun:
             self._before(station, live, live.action)
             if station.live is None:
                 return
-        ending = self._step(station)
-        while ending is Ending.GOES_ON and station.keeps_to_itself:
-            ending = self._step(station)
+        ending = station.step()
         self.current = None
+        if self.telling:
+            self.did(station, ending)
+        if ending is Ending.GOES_ON:
+            return
         if ending in (Ending.ENDED, Ending.QUIT):
             self._tell(station, f"ends with {station.kind}" if ending is Ending.ENDED else "quits")
             self._leave(station)
@@ -306,21 +311,13 @@ class SimulatedRun:
         elif ending is Ending.BROKE:
             self._broke(station)
 
-    def _step(self, station: Station) -> Ending:
-        live = station.live
-        action = live.action if live is not None else None
-        ending = station.step()
-        if self.telling and action is not None:
-            self._tell(station, describe(action, ending))
-        return ending
-
     def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
-        if isinstance(action, actions.NextItem):
+        if type(action) is actions.NextItem:
             limit = self.limits.get(station.task.nodes[0])
             if limit is not None and action.position.ordinal + 1 >= limit:
                 live.nodes.cut_short = True
             return
-        fence = _FENCES.get(type(action).__name__) if station.fenced else None
+        fence = _FENCES.get(type(action)) if station.fenced else None
         if fence is not None and station.script.reach(fence) is not None:
             self._tell(station, f"is replaced before its {type(action).__name__}, and lives on")
             self.zombies.add(station)

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Any, Protocol
 
 from videoflow.backends.messaging import Kind
+from videoflow.backends.outcomes import Accepted
 from videoflow.backends.runtime import CommitOutcome, Desired, FirstFailure
 from videoflow.clock import WouldBlock
 from videoflow.planner.plan import TaskPlan
@@ -60,9 +61,11 @@ class Surroundings(Protocol):
 
     Attributes:
         step: Number of the step in work.
+        telling: The run is told.
     """
 
     step: int
+    telling: bool
 
     def incarnation(self, station: "Station") -> Incarnation:
         """Makes the next incarnation of a station."""
@@ -76,6 +79,10 @@ class Surroundings(Protocol):
         """The run has failed."""
         ...
 
+    def did(self, station: "Station", ending: Ending) -> None:
+        """A station has made the action that it had in work; called where the run is told."""
+        ...
+
 
 class Station:
     """A slot of a task.
@@ -83,9 +90,13 @@ class Station:
     Attributes:
         error: With which the live incarnation broke.
         live: The incarnation that runs now, or None between two.
+        in_work: The action that it makes, or made last; None: it started.
         waits: It waits for input.
         restart_at: When the next incarnation starts.
+        due_at: When it can move, unless somebody wakes it.
+        wake: Notes that somebody woke it, where it waits for input.
         held_until: Step up to which it is not scheduled.
+        favour: Among those that can move, the one with the greatest is preferred.
         kind: Kind of the terminator with which it ended.
         flushed: It has committed its last words.
         fenced: It has an epoch, so that it may be replaced although it lives.
@@ -100,15 +111,18 @@ class Station:
         self.slot = slot
         self.name = f"{task.name}-{slot}"
         self.rank = rank
+        self.favour = 0.0
         self.fenced = fenced
         self.script = script
         self.before = 0
         self.clock = StationClock(Now(), script)
+        self.wake = self.clock.wake
         self.live: Incarnation | None = None
+        self.in_work: Action | None = None
         self.incarnations = 0
         self.deaths_in_a_row = 0
         self.restarts = 0
-        self.restart_at = 0.0
+        self.restart_at = self.due_at = 0.0
         self.waits = False
         self.held_until = 0
         self.done = False
@@ -140,45 +154,40 @@ class Station:
 
     # Moving -----------------------------------------------------------------------------------
 
-    def able(self, now: float, step: int) -> bool:
-        """Whether it can move now."""
+    def plan_next(self) -> None:
+        """Says when it can move next, unless somebody wakes it."""
         if self.live is None:
-            return self.restart_at <= now
-        if step < self.held_until:
-            return False
-        clock = self.clock
-        if self.waits:
-            return (clock.wake.woken and clock.woken()) or clock.until <= now
-        return clock.local <= now
-
-    @property
-    def keeps_to_itself(self) -> bool:
-        """Whether its next action is due now, and touches nothing that others see: they may wait for it."""
-        live = self.live
-        if live is None or type(live.action) not in _ALONE or self.waits:
-            return False
-        return self.held_until <= self.run.step and self.clock.local <= self.clock.now.seconds
-
-    def next_time(self) -> float:
-        """Returns when it can move, if nobody wakes it."""
-        if self.live is None:
-            return self.restart_at
-        return self.clock.until if self.waits else self.clock.local
+            self.due_at = self.restart_at
+        else:
+            self.due_at = self.clock.until if self.waits else self.clock.local
 
     def step(self) -> Ending:
-        """Makes one action of the live incarnation, or starts the next one."""
+        """Makes one action of the live incarnation, and those behind it that others may wait for.
+
+        Such an action is due now, and touches nothing that others see. Between two incarnations, the next one
+        starts.
+        """
         if self.waits:
             self.waits = False
             self.clock.resume()
         live = self.live
         if live is None:
             live = self.live = self.run.incarnation(self)
-        for told in self.tell:
-            told()
-        self.tell.clear()
-        clock = self.clock
-        clock.waits = 0
-        return self._ending_of(self._move, live)
+        return self._ending_of(self._act, live)
+
+    def _act(self, live: Incarnation) -> Ending:
+        clock, run = self.clock, self.run
+        ending = self._move(live)
+        while (
+            type(live.action) in _ALONE
+            and ending is Ending.GOES_ON
+            and self.held_until <= run.step
+            and clock.local <= clock.now.seconds
+        ):
+            if run.telling:
+                run.did(self, ending)
+            ending = self._move(live)
+        return ending
 
     def _ending_of(self, move: Callable[[Incarnation], Ending], live: Incarnation) -> Ending:
         """Returns how a part of the worker's life went; what ended it is the supervisor's to judge."""
@@ -197,17 +206,21 @@ class Station:
             return Ending.BROKE
 
     def _move(self, live: Incarnation) -> Ending:
-        if live.steps is None:
-            steps = live.shell.start().run()
-            live.steps = steps
+        if self.tell:
+            for told in self.tell:
+                told()
+            self.tell.clear()
+        clock, action = self.clock, live.action
+        self.in_work = action
+        clock.waits = 0
+        if live.steps is None or action is None:
+            steps = live.steps = live.shell.start().run()
             live.action = next(steps)
             self.moved += 1
             return Ending.GOES_ON
-        action = live.action
-        assert action is not None
-        self.clock.for_input = type(action) is actions.Pull
-        answer = live.shell.perform(action)
         kind = type(action)
+        clock.for_input = kind is actions.Pull
+        answer = live.shell.perform(action)
         if kind not in _STILL or _moves(action, answer):
             self.moved += 1
         if kind is actions.Flush:
@@ -273,4 +286,4 @@ def _moves(action: Action, answer: Answer) -> bool:
         return any(answer.deliveries)
     if isinstance(action, actions.Pause):
         return False
-    return any(type(outcome).__name__ == "Accepted" for outcome in answer)
+    return any(isinstance(outcome, Accepted) for outcome in answer)

@@ -37,26 +37,24 @@ class Zombies:
     Args:
         supervisor: With whose object leases are returned.
         broker: Where it is looked up which epoch has spoken.
+
+    Attributes:
+        living: They.
     """
 
     def __init__(self, supervisor: MemoryMessaging, broker: MemoryBroker) -> None:
         self._supervisor = supervisor
         self._broker = broker
-        self._living: list[_Zombie] = []
-
-    @property
-    def some(self) -> bool:
-        """Whether there is any."""
-        return bool(self._living)
+        self.living: list[_Zombie] = []
 
     def add(self, station: Station) -> None:
         """Lets the live incarnation of a station live on."""
         assert station.live is not None
-        self._living.append(_Zombie(station.name, station.live, station.clock))
+        self.living.append(_Zombie(station.name, station.live, station.clock))
 
     def move(self, chance: random.Random, stations: Sequence[Station]) -> list[str]:
         """Lets one make one more action; returns the violations in that."""
-        zombie = self._living[int(chance.random() * len(self._living))]
+        zombie = self.living[int(chance.random() * len(self.living))]
         zombie.left -= 1
         action = zombie.live.action
         violations: list[str] = []
@@ -65,15 +63,15 @@ class Zombies:
             zombie.clock.waits, zombie.clock.for_input = 0, type(action) is actions.Pull
             over = not self._act(zombie, stations, violations)
         if over:
-            self._living.remove(zombie)
+            self.living.remove(zombie)
             self._end(zombie)
         return violations
 
     def end_all(self) -> None:
         """Ends them all."""
-        for zombie in self._living:
+        for zombie in self.living:
             self._end(zombie)
-        self._living.clear()
+        self.living.clear()
 
     def _act(self, zombie: _Zombie, stations: Sequence[Station], violations: list[str]) -> bool:
         """Makes an action; returns whether it may go on."""

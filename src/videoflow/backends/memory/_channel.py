@@ -50,11 +50,18 @@ class _Slot:
 
 
 class Channel:
-    """The log of one port in one layout. Every call is made under the broker's lock."""
+    """The log of one port in one layout. Every call is made under the broker's lock.
+
+    Attributes:
+        sealed: Each planned writer has ended.
+        aborted: Some writer ended with an abort.
+    """
 
     def __init__(self, spec: ChannelSpec, holds: Holds | None, generation: str) -> None:
         self.spec = spec
         self.generation = generation
+        self.sealed = not spec.slots
+        self.aborted = False
         self.announced = Coverage()
         self.slots = [_Slot() for _ in range(spec.slots)]
         self.subscriptions = {name: Subscription(name, self) for name in spec.subscriptions}
@@ -70,16 +77,6 @@ class Channel:
         self._places = [0 for _ in partitions]
         for subscription in self.subscriptions.values():
             subscription.group = self._group(subscription)
-
-    @property
-    def sealed(self) -> bool:
-        """Whether each planned writer has ended."""
-        return all(slot.end is not None for slot in self.slots)
-
-    @property
-    def aborted(self) -> bool:
-        """Whether some writer ended with an abort."""
-        return any(slot.end is not None and slot.end[0] is Kind.ABORT for slot in self.slots)
 
     # Publishing -------------------------------------------------------------------------------
 
@@ -239,6 +236,8 @@ class Channel:
         if slot.end is None:
             slot.end = kind, slot.next
             slot.next += 1
+            self.sealed = all(each.end is not None for each in self.slots)
+            self.aborted |= kind is Kind.ABORT
             for subscription in self.subscriptions.values():
                 subscription.tell(self.sealed)
                 subscription.move_on()

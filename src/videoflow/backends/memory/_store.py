@@ -45,8 +45,8 @@ class MemoryRuntimeStore(RuntimeStore):
     def scan(self, prefix: str, *, deadline: float) -> Observation[dict[str, Stored]]:
         """Returns all keys that begin with `prefix`, in ascending order of key."""
         with self._lock:
-            names = sorted(key for key in self._values if key.startswith(prefix))
-            found = {key: self._values[key] for key in names}
+            names = [key for key in self._values if key.startswith(prefix)]
+            found = {key: self._values[key] for key in sorted(names)}
         return known(found, self._clock.monotonic())
 
     def commit(self, changes: Sequence[Change], *, deadline: float) -> StoreOutcome:

@@ -15,7 +15,7 @@ class Reliability(StrEnum):
     LIVE = "live"
 
 
-class Layout(msgspec.Struct, frozen=True, array_like=True):
+class Layout(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """How a port's items are laid out in a channel.
 
     Attributes:
@@ -29,7 +29,7 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
     partitions: int = 1
 
 
-class ChannelId(msgspec.Struct, frozen=True, array_like=True):
+class ChannelId(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """The ordered log of one output port in one layout."""
 
     flow_id: str
@@ -49,7 +49,7 @@ class SubscriptionKind(StrEnum):
     EXCLUSIVE = "exclusive"
 
 
-class SubscriptionId(msgspec.Struct, frozen=True, array_like=True):
+class SubscriptionId(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """One logical reader of a channel: all replicas of a task share it.
 
     Attributes:
