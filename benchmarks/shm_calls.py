@@ -40,7 +40,7 @@ BATCHES = (1, 8, 32, 64)
 ITEMS = 2048
 FRAME_BYTES = 1920 * 1080 * 3
 STEPS = ("encode+decode", "publish", "receive", "settle", "hear", "look", "wait")
-ROOM = Bounds(1024, 1 << 30)
+ROOM = Bounds(256, 64 << 20)
 FAR = 1e9
 DONE = Completed()
 

@@ -146,12 +146,11 @@ class RealClock:
         for signal in signals:
             signal.attach(waker)
         try:
-            while True:
-                ready = {w for w in waitables if w.ready()}
-                remaining = deadline - time.monotonic()
-                if ready or remaining <= 0:
-                    return ready
+            ready = {w for w in signals if w.ready()}  # a descriptor stays readable until it is looked at
+            while not ready and (remaining := deadline - time.monotonic()) > 0:
                 waker.wait(descriptors, min(remaining, threading.TIMEOUT_MAX))
+                ready = {w for w in waitables if w.ready()}
+            return ready
         finally:
             for signal in signals:
                 signal.detach(waker)

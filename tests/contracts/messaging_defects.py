@@ -15,7 +15,7 @@ shared_given = changing(MESSAGING_SHM, "adapters/shm/_given.py")
 shared_gated = changing(MESSAGING_SHM, "adapters/shm/_gated.py")
 shared_statements = changing(MESSAGING_SHM, "adapters/shm/_statements.py")
 shared_refusals = changing(MESSAGING_SHM, "backends/messaging/_refusals.py")
-shared_inlet = changing(MESSAGING_SHM, "adapters/shm/_inlet.py")
+shared_leases = changing(MESSAGING_SHM, "adapters/shm/_leases.py")
 shared_outlet = changing(MESSAGING_SHM, "adapters/shm/_outlet.py")
 shared_joint = changing(MESSAGING_SHM, "adapters/shm/_joint.py")
 
@@ -206,7 +206,7 @@ MESSAGING: dict[str, Defect] = {
         "if False:",
         "test_a_guarantee_that_is_not_claimed_is_refused_and_nothing_is_made",
     ),
-    "one more than the credit in shared memory": shared_inlet(
+    "one more than the credit in shared memory": shared_leases(
         "messaging.credit",
         "return self._items < credit.items and",
         "return self._items <= credit.items and",

@@ -62,6 +62,7 @@ class Owner(Protocol):
     slot: int
     rings: tuple[RingPlace, ...]
     dropped: Rows
+    visible: int
 
     def let_go(self, record: Record, bit: int) -> None:
         """A subscription's claim on the payloads of a record ends."""
@@ -92,7 +93,7 @@ class Feed:
     def committed(self, first: int) -> None:
         """Records from `first` to the head have become visible."""
         for peer in self.peers:
-            self.owner.hub.queue(peer, (Op.HEAD, self.owner.number, self.owner.ring.head))
+            self.owner.hub.queue(peer, (Op.HEAD, self.owner.number, self.owner.visible))
 
     def dispatch(self) -> None:
         """Gives out what may be given out now."""
@@ -102,7 +103,7 @@ class Feed:
 
         Its cells may say more: what it settled since, and what it keeps of that it is about to say.
         """
-        self.owner.hub.queue(self.peers[replica], (Op.HEAD, self.owner.number, self.owner.ring.head))
+        self.owner.hub.queue(self.peers[replica], (Op.HEAD, self.owner.number, self.owner.visible))
 
     def leased(self, replica: int) -> list[Record]:
         """Returns the records that a dead reader may have passed on, and that others will settle."""

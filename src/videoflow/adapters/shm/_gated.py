@@ -51,7 +51,7 @@ class GatedFeed(Feed):
 
     def dispatch(self) -> None:
         """Tells how far the window lets this partition see."""
-        head = self.owner.ring.head
+        head = self.owner.visible
         if self._told == head:
             return
         oldest = min((stamp for line in self._lines if (stamp := line.oldest()) is not None), default=None)

@@ -46,14 +46,14 @@ class GivenFeed(Feed):
 
     def dispatch(self) -> None:
         """Gives out what credit, spread and the replicas' load allow."""
-        while self._some(min(self.returned) if self.returned else self.next):
-            """What was given before comes first."""
-        self._tell()
+        while self.returned or self.next < self.owner.visible:
+            if not self._some(min(self.returned) if self.returned else self.next):
+                break
+        if self._given:
+            self._tell()
 
     def _some(self, sequence: int) -> bool:
         """Gives out a record, or as many from it on as one replica can take; returns whether to go on."""
-        if sequence >= self.owner.ring.head:
-            return False
         record = self.owner.records.get(sequence)
         if record is None or not record.waiting & self.bit:
             self._pass(sequence)
@@ -65,7 +65,7 @@ class GivenFeed(Feed):
         if allowed == 1 or len(self.peers) > 1:
             self._give(sequence, record, replica, self.returned.get(sequence, 1))
         else:
-            self._give_many(sequence, sequence + allowed, replica)
+            self._give_many(sequence, min(sequence + allowed, self.owner.visible), replica)
         return True
 
     def _give_many(self, first: int, end: int, replica: int) -> None:

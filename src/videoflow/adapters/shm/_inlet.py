@@ -1,55 +1,31 @@
 """The reader's end of one subscription: what there is, what is held, how far it has come."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
 from videoflow.adapters.shm._feeds import ProcessParts
 from videoflow.adapters.shm._layout import ChannelPlace, SubscriptionPlace
-from videoflow.adapters.shm._ledger import cause_code, cause_of
-from videoflow.adapters.shm._links import Op, Peer, pairs_of
-from videoflow.adapters.shm._log import RECEIVED, cell, committed, is_settled, read_record
-from videoflow.adapters.shm._outlet import KINDS
-from videoflow.adapters.shm._slab import Slot, slot_of
+from videoflow.adapters.shm._leases import Given, Leases, Place
+from videoflow.adapters.shm._links import Op, pairs_of
+from videoflow.adapters.shm._log import (
+    RECEIVED,
+    cell,
+    committed,
+    is_settled,
+    read_record,
+)
 from videoflow.adapters.shm._status import Progress
-from videoflow.adapters.shm._tombstones import tombstone
-from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import (
     Delivery,
-    DeliveryToken,
-    Envelope,
-    Kind,
     LiveSubscriptionSpec,
     SubscriptionStatus,
 )
-from videoflow.wire import decode_envelope
-
-Place = tuple[int, int]  # writer slot, sequence
 
 
-class Held:
-    """A lease.
-
-    Attributes:
-        delivery: What was handed out.
-        size: Its cost in credit, -1 for none.
-        slots: The payload slots that it needs.
-        sequences: The records that it stands for: one, or a run of tombstones.
-        cause: Code of a tombstone's cause, else 0.
-    """
-
-    __slots__ = ("cause", "delivery", "sequences", "size", "slots")
-
-    def __init__(self, delivery: Delivery, size: int, sequences: list[int], cause: int) -> None:
-        self.delivery = delivery
-        self.size = size
-        self.slots: tuple[Slot, ...] = ()
-        self.sequences = sequences
-        self.cause = cause
-
-
-class Inlet:
+class Inlet(Leases):
     """One replica's part of a subscription.
 
     Args:
@@ -68,32 +44,14 @@ class Inlet:
         replica: int,
         incarnation: int,
     ) -> None:
-        self._process = process
-        self._words = process.log.words
-        self.number = number
-        self.channel, self.place = place
-        self.spec = self.place.spec
-        self.subscription = self.spec.subscription
-        self._replica = replica
-        self.generation = incarnation
-        self.rings = self.channel.rings
+        super().__init__(process, number, place, replica, incarnation)
         slots = len(self.rings)
-        self._masks = [ring.slots - 1 for ring in self.rings]
-        self.cells = self.place.cells[replica - self.place.first]
-        self.peers: list[Peer] = [(self.channel.writer, slot) for slot in range(slots)]
-        self.heads = [0] * slots
-        self._given: list[deque[tuple[int, int, int]]] = [deque() for _ in range(slots)]
+        self._given: list[deque[Given]] = [deque() for _ in range(slots)]
         self._asked = [False] * slots
         self._limit = 1
-        self.held: dict[Place, Held] = {}
         self.delayed: list[tuple[float, Place]] = []
-        self._items = 0
-        self._bytes = 0
-        self._evicted = 0
         self.live = isinstance(self.spec, LiveSubscriptionSpec)
         self.asks = self.live or (self.place.given and len(self.place.cells) > 1)
-        age = self.spec.max_age_seconds if isinstance(self.spec, LiveSubscriptionSpec) else None
-        self._age = float("inf") if age is None else age
         self._floors = [self._words[ring.tail] for ring in self.rings]
         self._cursors = list(self._floors)
         self._progress = Progress(process.log, *place)
@@ -117,12 +75,15 @@ class Inlet:
         queue, cells, mask = self._given[slot], self.cells[slot], self._masks[slot]
         self._asked[slot] = False
         last = queue[-1][0] if queue else -1
+        words = self._words
         for sequence in sequences:
-            word = self._words[cells + (sequence & mask)]
-            if (word >> 16, word & 255) == (sequence, RECEIVED) and self._holds(slot, sequence):
-                continue
-            if not is_settled(word, sequence):
-                queue.append((sequence, count, cause))
+            word = words[cells + (sequence & mask)]
+            if word >> 16 >= sequence:
+                if (word >> 16, word & 255) == (sequence, RECEIVED) and self._holds(slot, sequence):
+                    continue
+                if is_settled(word, sequence):
+                    continue
+            queue.append((sequence, count, cause))
         if sequences[0] < last:  # a redelivery comes before what is newer
             self._given[slot] = deque(sorted(queue))
 
@@ -158,11 +119,17 @@ class Inlet:
             found = [self.held[place].delivery for place in places[:limit]]
         for slot, queue in enumerate(self._given):
             while queue and len(found) < limit:
-                sequence, count, cause = queue.popleft()
-                if cause:
-                    found.append(self._bury(slot, sequence, count, cause))
-                else:
-                    found.append(self._lease(slot, sequence, count))
+                if queue[0][2]:
+                    found.append(self._bury(slot, queue))
+                    continue
+                items = []
+                for sequence, count, cause in islice(queue, limit - len(found)):
+                    if cause:
+                        break
+                    items.append((sequence, count))
+                found += self._lease(slot, items)
+                for _ in items:
+                    queue.popleft()
         return found
 
     def ask(self, limit: int) -> None:
@@ -178,34 +145,34 @@ class Inlet:
 
     def read(self, after: Mapping[int, int], limit: int) -> list[Delivery]:
         """Returns what is unsettled after these positions, held or not, in the order of each slot."""
-        slots = range(len(self.rings))
-        at = [max(min(after.get(n, -1) + 1, self._cursors[n]), self._floor(n)) for n in slots]
+        at = [min(after.get(slot, -1) + 1, cursor) for slot, cursor in enumerate(self._cursors)]
+        at = [max(n, self._floor(slot)) if n < self._cursors[slot] else n for slot, n in enumerate(at)]
         found: list[Delivery] = []
-        while len(found) < limit:
-            best, earliest = -1, 0.0
-            for slot in slots:
-                at[slot] = self._skip_settled(slot, at[slot])
-                if at[slot] >= self.heads[slot]:
-                    continue
-                if len(self.rings) == 1:
-                    best = slot
-                    break
-                arrived = read_record(self._process.log, self.rings[slot], at[slot])[2]
-                if best < 0 or arrived < earliest:
-                    best, earliest = slot, arrived
-            if best < 0:
+        while len(found) < limit and (slot := self._earliest(at)) >= 0:
+            most = limit - len(found) if len(self.rings) == 1 else 1
+            wanted = self._unsettled(slot, at[slot], most)
+            leased = self._lease(slot, wanted, limited=True)
+            if leased:
+                at[slot] = leased[-1].token.position[1] + 1
+                found += leased
+            if len(leased) < len(wanted):
                 break
-            held = self.held.get((best, at[best]))
-            if held is not None:
-                found.append(held.delivery)
-            else:
-                size = self._size(best, at[best])
-                if size >= 0 and not self._affords(size):
-                    break
-                found.append(self._lease(best, at[best], self._next_count(best, at[best])))
-            at[best] += 1
         self._cursors = list(map(max, self._cursors, at))
         return found
+
+    def _earliest(self, at: list[int]) -> int:
+        """Moves positions on to what is unsettled; returns the slot whose record came first, or -1."""
+        best, earliest = -1, 0.0
+        for slot, ring in enumerate(self.rings):
+            at[slot] = self._skip_settled(slot, at[slot])
+            if at[slot] >= self.heads[slot]:
+                continue
+            if len(self.rings) == 1:
+                return slot
+            arrived = read_record(self._process.log, ring, at[slot])[2]
+            if best < 0 or arrived < earliest:
+                best, earliest = slot, arrived
+        return best
 
     def _again(self, limit: int) -> list[Delivery]:
         """Returns what was settled with `Retry` and is due."""
@@ -228,70 +195,10 @@ class Inlet:
         """Returns whether something that was settled with `Retry` may be delivered again."""
         return bool(self.delayed) and self.delayed[0][0] <= self._process.clock.monotonic()
 
-    def _lease(self, slot: int, sequence: int, count: int) -> Delivery:
-        process = self._process
-        data, kind, arrived, size = read_record(process.log, self.rings[slot], sequence)
-        envelope = decode_envelope(data, self.channel.spec.channel)
-        if kind == _DATA and count == 1 and process.clock.monotonic() - arrived > self._age:
-            return self._buried(slot, [sequence], count, arrived, tombstone([envelope], Cause.EXPIRED))
-        self._words[self.cells[slot] + (sequence & self._masks[slot])] = cell(sequence, count, RECEIVED)
-        delivery = Delivery(self._token(slot, sequence, count), envelope, arrived)
-        held = Held(delivery, size if kind == _DATA else -1, [sequence], 0)
-        if envelope.payloads:
-            held.slots = tuple(map(slot_of, envelope.payloads))
-            for payload in held.slots:
-                process.holds.take(payload)
-        self.held[slot, sequence] = held
-        if kind == _DATA:
-            self._items += 1
-            self._bytes += size
-        return delivery
-
-    def _bury(self, slot: int, sequence: int, count: int, cause: int) -> Delivery:
-        """Leases a run of tombstones of one origin as one skip."""
-        queue, channel = self._given[slot], self.channel.spec.channel
-        data, _, arrived, _ = read_record(self._process.log, self.rings[slot], sequence)
-        run, sequences = [decode_envelope(data, channel)], [sequence]
-        alike = (count, cause) if cause == _DROPPED else None
-        while queue and queue[0][1:] == alike and queue[0][0] == sequences[-1] + 1:
-            data, _, _, _ = read_record(self._process.log, self.rings[slot], queue[0][0])
-            envelope = decode_envelope(data, channel)
-            if run[0].path or envelope.path or envelope.origin[:2] != run[0].origin[:2]:
-                break
-            run.append(envelope)
-            sequences.append(queue.popleft()[0])
-        return self._buried(slot, sequences, count, arrived, tombstone(run, cause_of(cause)))
-
-    def _buried(
-        self, slot: int, sequences: list[int], count: int, arrived: float, envelope: Envelope
-    ) -> Delivery:
-        for sequence in sequences:
-            at = self.cells[slot] + (sequence & self._masks[slot])
-            self._words[at] = cell(sequence, count, RECEIVED)
-        self._evicted += len(sequences)
-        delivery = Delivery(self._token(slot, sequences[-1], count), envelope, arrived)
-        cause = cause_code(envelope.cause or Cause.DROPPED)
-        self.held[slot, sequences[-1]] = Held(delivery, -1, sequences, cause)
-        return delivery
-
-    def _token(self, slot: int, sequence: int, count: int) -> DeliveryToken:
-        name = f"{self.number}.{slot}.{sequence}"
-        return DeliveryToken(self.subscription, name, (slot, sequence), count, self.generation)
-
-    def let_go(self, place: Place) -> Held:
-        """Ends a lease here, without saying so to anybody; the caller drops the payload slots."""
-        held = self.held.pop(place)
-        if held.size >= 0:
-            self._items -= 1
-            self._bytes -= held.size
-        return held
-
-    def handed_back(self, place: Place) -> list[int]:
+    def handed_back(self, place: Place) -> Sequence[int]:
         """Takes a lease back as if it had not been received; returns the records that go to the writer."""
         slot = place[0]
-        held = self.let_go(place)
-        for payload in held.slots:
-            self._process.holds.drop(payload)
+        held = self._let_go(*place)
         for sequence in held.sequences:
             at = self.cells[slot] + (sequence & self._masks[slot])
             self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)
@@ -319,31 +226,6 @@ class Inlet:
         ring, cells, mask = self.rings[slot], self.cells[slot], self._masks[slot]
         places = range(self._words[ring.tail], self._words[ring.commit] >> 1)
         return pairs_of([at for at in places if is_settled(self._words[cells + (at & mask)], at)])
-
-    def is_settled(self, place: Place) -> bool:
-        """Returns whether this replica settled a sequence."""
-        slot, sequence = place
-        return is_settled(self._words[self.cells[slot] + (sequence & self._masks[slot])], sequence)
-
-    def _affords(self, size: int) -> bool:
-        credit = self.spec.credit
-        if self._items == 0:
-            return True
-        return self._items < credit.items and self._bytes + size <= credit.size_bytes
-
-    def _size(self, slot: int, sequence: int) -> int:
-        _, kind, _, size = read_record(self._process.log, self.rings[slot], sequence)
-        return size if kind == _DATA else -1
-
-    def _next_count(self, slot: int, sequence: int) -> int:
-        word = self._words[self.cells[slot] + (sequence & self._masks[slot])]
-        return (word >> 8 & 255) + 1 if word >> 16 == sequence else 1
-
-    def _skip_settled(self, slot: int, at: int) -> int:
-        cells, mask, head = self.cells[slot], self._masks[slot], self.heads[slot]
-        while at < head and is_settled(self._words[cells + (at & mask)], at):
-            at += 1
-        return at
 
     def _floor(self, slot: int) -> int:
         """Returns the first sequence of a slot that this replica has not settled."""
@@ -387,7 +269,3 @@ class Inlet:
         if self.place.given:
             return sum(map(len, self._given))
         return sum(max(0, h - c) for h, c in zip(self.heads, self._cursors, strict=True))
-
-
-_DATA = KINDS.index(Kind.DATA)
-_DROPPED = cause_code(Cause.DROPPED)

@@ -11,6 +11,11 @@ _KINDS = tuple(FateKind)
 _CAUSES = (None, *Cause)
 DELIVERED = Fate(FateKind.DELIVERED)
 _ELSEWHERE = Fate(FateKind.ELSEWHERE)
+_CODES = {
+    Fate(kind, cause): number << 4 | of
+    for number, kind in enumerate(_KINDS)
+    for of, cause in enumerate(_CAUSES)
+}
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -63,10 +68,6 @@ def placed_fate(envelope: Envelope) -> Fate | None:
     return _ELSEWHERE if fate is None and envelope.elsewhere else fate
 
 
-def _code(fate: Fate) -> int:
-    return _KINDS.index(fate.kind) << 4 | _CAUSES.index(fate.cause)
-
-
 def cause_code(cause: Cause) -> int:
     """Returns a number for a cause, from 1."""
     return _CAUSES.index(cause)
@@ -82,18 +83,34 @@ def _fate(code: int) -> Fate:
 
 
 class Rows:
-    """Collects the rows of one commit, joining neighbours."""
+    """Collects the rows of one commit, joining neighbours.
+
+    Attributes:
+        rows: What was collected.
+    """
 
     def __init__(self) -> None:
-        self._rows: list[list[object]] = []
-        self._last: tuple[int, str, int, int] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._rows)
+        self.rows: list[list[object]] = []
+        self._last: list[object] | None = None
+        self._fate: Fate | None = None
 
     def add(self, target: int, envelope: Envelope, fate: Fate) -> None:
         """Adds what an envelope closes."""
-        self.close(target, fate, envelope.origin, envelope.path, envelope.intervals)
+        node, epoch, ordinal = envelope.origin
+        row = self._last
+        if (
+            row is not None
+            and row[5] == ordinal - 1
+            and fate is self._fate
+            and row[0] == target
+            and row[1] == node
+            and row[2] == epoch
+            and not envelope.path
+            and not envelope.intervals
+        ):
+            row[5] = ordinal
+        else:
+            self.close(target, fate, envelope.origin, envelope.path, envelope.intervals)
 
     def close(
         self,
@@ -104,23 +121,24 @@ class Rows:
         intervals: tuple[tuple[int, int], ...] = (),
     ) -> None:
         """Adds a trace, or ordinals of its origin."""
-        code = _code(fate)
+        code = _CODES[fate]
         if path:
-            self._rows.append([target, *origin[:2], code, origin.ordinal, origin.ordinal, path])
+            self.rows.append([target, *origin[:2], code, origin.ordinal, origin.ordinal, path])
             self._last = None
             return
         for first, last in intervals or ((origin.ordinal, origin.ordinal),):
-            key = (target, origin.node, origin.epoch, code)
-            row = self._rows[-1] if self._rows else None
-            if row is not None and self._last == key and row[5] == first - 1:
+            key = [target, origin.node, origin.epoch, code]
+            row = self._last
+            if row is not None and row[:4] == key and row[5] == first - 1:
                 row[5] = last
             else:
-                self._rows.append([*key, first, last])
-                self._last = key
+                self._last = [*key, first, last]
+                self.rows.append(self._last)
+        self._fate = fate
 
     def take(self) -> list[list[object]]:
         """Returns the rows, and starts anew."""
-        rows, self._rows, self._last = self._rows, [], None
+        rows, self.rows, self._last = self.rows, [], None
         return rows
 
 

@@ -8,6 +8,7 @@ import array
 import contextlib
 import select
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
@@ -103,7 +104,7 @@ class Hub:
         self._dirty: set[Peer] = set()
         self._buffer = bytearray(RECEIVE_BYTES)
         self._view = memoryview(self._buffer)
-        self._unheard: tuple[Peer, list[Any]] | None = None
+        self._unheard: deque[tuple[Peer, list[Any]]] = deque()
         self._on_operations = on_operations
         self._on_control = on_control
         self._on_lost = on_lost
@@ -148,27 +149,28 @@ class Hub:
             self.control.send(_encode(message))
 
     def service(self, *, background: bool = False) -> bool:
-        """Takes what has come and sends what waits; returns whether anything came.
+        """Takes what has come; returns whether anything came.
+
+        What a peer said is heard one look later than it is taken, so that what the supervisor said before
+        the peer could know of it comes first.
 
         Args:
             background: Leave what is watched to the thread that waits for it.
         """
-        came = False
-        while events := self._epoll.poll(0):
+        came, progress, peers = False, True, self._by_descriptor
+        while progress:
+            events = self._epoll.poll(0)
             progress = False
-            for descriptor, event in events:
-                peer = self._by_descriptor.get(descriptor)
-                if peer is None:
+            for descriptor, _ in events:
+                if descriptor not in peers:
                     progress |= self._own(descriptor, background=background)
-                    continue
-                if event & select.EPOLLOUT:
-                    self._unblock(peer)
-                if event & ~select.EPOLLOUT:
-                    progress |= self._take(peer)
+            while self._unheard:
+                self._on_operations(*self._unheard.popleft())
+            for descriptor, event in events:
+                peer = peers.get(descriptor)
+                if peer is not None:
+                    progress |= self._take(peer, event)
             came |= progress
-            if not progress:
-                break
-        self.flush()
         return came
 
     def service_control(self) -> bool:
@@ -198,6 +200,8 @@ class Hub:
 
     def flush(self) -> None:
         """Sends what was collected, as far as the sockets take it."""
+        if not self._dirty:
+            return
         for peer in tuple(self._dirty):
             link = self.links[peer]
             if link.blocked:
@@ -226,34 +230,31 @@ class Hub:
             return False
         return self.service_control()
 
-    def _unblock(self, peer: Peer) -> None:
+    def _take(self, peer: Peer, event: int) -> bool:
+        """Takes one message of a peer, to be heard later; returns whether there was one, or its end."""
         link = self.links[peer]
-        link.blocked = False
-        self._epoll.modify(link.socket.fileno(), select.EPOLLIN)
-
-    def _take(self, peer: Peer) -> bool:
-        link = self.links[peer]
-        while True:
-            try:
-                length = link.socket.recv_into(self._buffer)
-            except BlockingIOError:
-                return True
-            except OSError:
-                length = 0
-            if length == 0:
-                self.disconnect(peer)
-                return True
-            self._unheard = (peer, _decode(self._view[:length]))
-            # What the supervisor said before the peer could know of it comes first.
-            self.service_control()
-            self._hear()
-            if self.links.get(peer) is not link:
-                return True
+        if event & select.EPOLLOUT:
+            link.blocked = False
+            self._epoll.modify(link.socket.fileno(), select.EPOLLIN)
+        if not event & ~select.EPOLLOUT:
+            return False
+        try:
+            length = link.socket.recv_into(self._buffer)
+        except BlockingIOError:
+            return False
+        except OSError:
+            length = 0
+        if length:
+            self._unheard.append((peer, _decode(self._view[:length])))
+        else:
+            self.disconnect(peer)
+        return True
 
     def drain(self, peer: Peer) -> None:
         """Takes all that a peer has said that is dead now, before it is disconnected."""
-        if self._unheard is not None and self._unheard[0] == peer:
-            self._hear()
+        for said in [each for each in self._unheard if each[0] == peer]:
+            self._unheard.remove(said)
+            self._on_operations(*said)
         link = self.links.get(peer)
         while link is not None:
             try:
@@ -264,14 +265,11 @@ class Hub:
                 break
             self._on_operations(peer, _decode(self._view[:length]))
 
-    def _hear(self) -> None:
-        unheard, self._unheard = self._unheard, None
-        if unheard is not None:
-            self._on_operations(*unheard)
-
 
 def pairs_of(sequences: Sequence[int]) -> list[int]:
     """Returns ascending sequences as flat (first, count) pairs."""
+    if sequences and sequences[-1] - sequences[0] == len(sequences) - 1:
+        return [sequences[0], len(sequences)]
     pairs: list[int] = []
     expected = -1
     for sequence in sequences:

@@ -74,7 +74,7 @@ class LiveFeed(GivenFeed):
         while items > 0:
             again = bool(self.returned)
             sequence = min(self.returned) if again else self.next
-            if sequence >= self.owner.ring.head:
+            if sequence >= self.owner.visible:
                 break
             record = self.owner.records.get(sequence)
             if record is None or not record.waiting & self.bit:

@@ -14,7 +14,7 @@ import msgspec
 from videoflow.adapters.shm._layout import WORD, JournalPlace, RingPlace
 
 RECORD = struct.Struct("<IIdQ")  # length, kind, arrival (monotonic seconds), size in credits (bytes)
-_pack = RECORD.pack_into
+_pack, unpack_record = RECORD.pack_into, RECORD.unpack_from
 _LENGTH = struct.Struct("<I")
 _WRAP = 0xFFFFFFFF
 _RESERVE_SHARE = 4  # a quarter of the ring is left to skips
@@ -74,6 +74,11 @@ class Journal:
         _LENGTH.pack_into(self._log.bytes, start, len(entry))
         self._log.bytes[start + _LENGTH.size : start + need] = entry
         self.head += need
+
+    def roomy(self, length: int) -> bool:
+        """Returns whether an entry fits, and the supervisor need not take anything yet."""
+        place = self._place
+        return 4 * length <= place.size and 2 * (self.head - self._log.words[place.folded]) <= place.size
 
     def largest(self) -> int:
         """Returns the length of the longest entry that always fits in the end."""
@@ -184,7 +189,7 @@ def read_record(log: Log, place: RingPlace, sequence: int) -> tuple[memoryview, 
     """Returns (bytes, kind, arrival, size) of a record below a learned head; the bytes are not copied."""
     position = log.words[place.index + (sequence & (place.slots - 1))]
     start = place.offset + position % place.size
-    length, kind, arrived, size = RECORD.unpack_from(log.bytes, start)
+    length, kind, arrived, size = unpack_record(log.bytes, start)
     begin = start + RECORD.size
     return log.bytes[begin : begin + length], kind, arrived, size
 

@@ -11,22 +11,12 @@ from videoflow.adapters.shm._ledger import DELIVERED, Rows, close, placed_fate
 from videoflow.adapters.shm._links import Op, Peer
 from videoflow.adapters.shm._live import LiveFeed
 from videoflow.adapters.shm._log import RingWriter, encode, read_record
-from videoflow.adapters.shm._slab import slot_of
+from videoflow.adapters.shm._slab import Slot, slot_of
 from videoflow.adapters.shm._statements import Handle, Prepared, Statement
 from videoflow.adapters.shm._waiting import Waiting
 from videoflow.backends.coverage import Coverage
-from videoflow.backends.messaging import (
-    ChannelId,
-    Envelope,
-    Kind,
-    announced_fate,
-)
-from videoflow.backends.outcomes import (
-    Accepted,
-    Durability,
-    Rejected,
-    RejectReason,
-)
+from videoflow.backends.messaging import ChannelId, Envelope, Kind, announced_fate
+from videoflow.backends.outcomes import Accepted, Durability, Rejected, RejectReason
 from videoflow.faults import reach
 from videoflow.wire import decode_envelope, encode_envelope
 
@@ -45,6 +35,9 @@ class Outlet(Waiting):
         layout: Where it lies, and its specification.
         slot: Which writer slot.
         announced: What all slots announced, as far as the supervisor knew when this process started.
+
+    Attributes:
+        visible: The first sequence that is not committed, and that nobody may be given.
     """
 
     def __init__(
@@ -78,14 +71,14 @@ class Outlet(Waiting):
         self._bytes = 0
         self._rows = Rows()
         self._row_count = 0
-        self._first_uncommitted = self.ring.head
+        self.visible = self.ring.head
         self._adopt()
 
     # Publishing -------------------------------------------------------------------------------
 
     def commit(self) -> None:
         """Makes what was appended visible, and lets the feeds give it out."""
-        first = self._first_uncommitted
+        first = self.visible
         if self.ring.head == first:
             return
         entry = encode(([*self._rows.take()],))
@@ -95,7 +88,7 @@ class Outlet(Waiting):
         reach("shm.appended")
         self.ring.commit()
         reach("shm.committed")
-        self._first_uncommitted = self.ring.head
+        self.visible = self.ring.head
         for feed in self.feeds:
             feed.committed(first)
         self.note_drops()
@@ -104,7 +97,7 @@ class Outlet(Waiting):
 
     def note_drops(self) -> None:
         """Tells the ledger what was evicted."""
-        if self.dropped:
+        if self.dropped.rows:
             entry = encode(([], [], self.dropped.take()))
             self._room_in(self.ring.journal, len(entry))
             self.ring.journal.append(entry)
@@ -166,7 +159,8 @@ class Outlet(Waiting):
         now, encoded = self.clock.monotonic(), iter(prepared.encoded)
         for handle, envelope in zip(prepared.handles, prepared.fresh, strict=True):
             if envelope is None:
-                handle.outcome = self._repeated(handle.envelope)
+                name, last = handle.envelope.publication_id, self.ring.head - 1
+                handle.outcome = Accepted(name, last, duplicate=True, durability=Durability.HOST)
                 continue
             data = envelope.kind is _DATA
             size = max(envelope.size_bytes, len(envelope.body)) if data else 0
@@ -179,28 +173,31 @@ class Outlet(Waiting):
     def extend(self, envelopes: Sequence[Envelope]) -> list[Accepted]:
         """Appends the first of these at once, as far as nothing is in their way, and returns their outcomes.
 
-        That is: statements of one new item each, of consecutive ordinals, without payloads, that have room.
-        What is left goes through `append`.
+        That is: statements of one new item each, of consecutive ordinals, that have room, and whose payloads
+        are held here. What is left goes through `append`.
         """
         first, ring = envelopes[0], self.ring
+        writer = first.writer
         node, epoch, ordinal = first.origin
         words, place = self.log.words, self.ring.place
         if self.queue or words[place.end] or first.writer.epoch < words[place.epoch]:
             return []
         words[place.epoch] = first.writer.epoch
-        closed = self.closed.origin(node, epoch).closed
-        gap = next(iter(closed.missing(ordinal, ordinal + len(envelopes) - 1)), (-1, -1))
-        if gap[0] != ordinal:
-            return []
+        known = self.closed.origins.get((node, epoch))
+        fresh = len(envelopes) if known is None else known.closed.gap(ordinal, ordinal + len(envelopes) - 1)
         bounds, empty = self.place.spec.bounds, not self._items
-        most = min(gap[1] + 1 - ordinal, max(bounds.items - self._items, empty))
+        most = min(fresh, max(bounds.items - self._items, empty))
         room, longest, total, length = bounds.size_bytes - self._bytes, ring.largest(), 0, 0
         records: list[tuple[bytes, int, int]] = []
         for envelope in envelopes[:most]:
             if envelope.kind is not _DATA or envelope.path or envelope.origin != (node, epoch, ordinal):
                 break
-            size = envelope.size_bytes if envelope.size_bytes > len(envelope.body) else len(envelope.body)
-            if (total + size > room and (records or not empty)) or envelope.writer != first.writer:
+            if envelope.writer is not writer and envelope.writer != writer:
+                break
+            size = envelope.size_bytes
+            if size < len(envelope.body):
+                size = len(envelope.body)
+            if total + size > room and (records or not empty):
                 break
             data = encode_envelope(envelope)
             if len(data) > longest:
@@ -224,9 +221,14 @@ class Outlet(Waiting):
         self._rows.close(self.number, DELIVERED, origin, (), interval)
         self._row_count += 1
         if self.feeds:
-            everybody = self._everybody
-            for sequence, (envelope, record) in enumerate(zip(envelopes, records, strict=True), first):
-                self.records[sequence] = Record(envelope, True, record[2], (), everybody, everybody, now)
+            all_ = self._everybody
+            made = [
+                Record(
+                    envelope, True, cost, self._taken(envelope) if envelope.payloads else (), all_, all_, now
+                )
+                for envelope, (_, _, cost) in zip(envelopes, records, strict=True)
+            ]
+            self.records.update(zip(range(first, self.ring.head), made, strict=True))
             if self._reliable:
                 self._items += len(records)
                 self._bytes += size
@@ -258,10 +260,6 @@ class Outlet(Waiting):
             return envelope if gaps else None
         return msgspec.structs.replace(envelope, intervals=gaps, origin=origin._replace(ordinal=gaps[0][0]))
 
-    def _repeated(self, envelope: Envelope) -> Accepted:
-        head = self.ring.head
-        return Accepted(envelope.publication_id, head - 1, duplicate=True, durability=Durability.HOST)
-
     def _room(self, length: int, count: int, data: int, envelopes: list[Envelope]) -> bool:
         bounds = self.place.spec.bounds
         size = sum(envelope.size_bytes for envelope in envelopes) if data else 0
@@ -291,14 +289,19 @@ class Outlet(Waiting):
             self._row_count += max(1, len(envelope.intervals))
 
     def _record(self, envelope: Envelope, size: int, arrived: float) -> Record:
-        slots, everybody = tuple(map(slot_of, envelope.payloads)), self._everybody
+        slots, everybody = self._taken(envelope), self._everybody
         record = Record(envelope, envelope.kind is _DATA, size, slots, everybody, everybody, arrived)
-        for slot in slots:
-            self._holds.take(slot)
         if record.data and self._reliable:
             self._items += 1
             self._bytes += size
         return record
+
+    def _taken(self, envelope: Envelope) -> tuple[Slot, ...]:
+        """Returns the payload slots of an envelope, needed by its record from now on."""
+        slots = tuple(map(slot_of, envelope.payloads))
+        for slot in slots:
+            self._holds.take(slot)
+        return slots
 
     # What readers say -------------------------------------------------------------------------
 
@@ -322,8 +325,8 @@ class Outlet(Waiting):
             record.waiting = left
             if not left:
                 del records[sequence]
-        if self.ring.tail < self._first_uncommitted and self.ring.tail not in records:
-            self.ring.release(next(iter(records), self._first_uncommitted))
+        if self.ring.tail < self.visible and self.ring.tail not in records:
+            self.ring.release(next(iter(records), self.visible))
             if not records and self.log.words[self.ring.place.end]:
                 self._tell_end()
 

@@ -174,31 +174,24 @@ class ShmPayloads(PayloadStore):
     ) -> PendingPayload | None:
         """Returns a writable slot, or None when none came free until the deadline."""
         self._check(size_bytes, contract)
-        process = self._process
-        while True:
-            with process.lock:
-                process.introduce()
-                process.service()
-                if not process.awaiting:
-                    offset = process.slab.allocate(max(1, size_bytes))
-                    while offset is None and any(o.evict() for o in process.outlets.values()):
-                        offset = process.slab.allocate(max(1, size_bytes))
-                    if offset is not None:
-                        return self._made(offset, size_bytes, content_id, contract)
-            if process.clock.monotonic() >= deadline:
-                return None
-            process.wait(deadline)
+        ref = self._made(size_bytes, content_id, contract, deadline)
+        if ref is None:
+            return None
+        return _Pending(self, ref, contract.obligations or (_INTENT,))
 
     def put(
         self, data: Buffer, content_id: str, contract: RetentionContract, *, deadline: float
     ) -> PayloadRef | None:
         """Copies bytes into a slot."""
         view = memoryview(data).cast("B")
-        pending = self.create(view.nbytes, content_id, contract, deadline=deadline)
-        if pending is None:
-            return None
-        pending.buffer[:] = view
-        return pending.seal()
+        self._check(view.nbytes, contract)
+        ref = self._made(view.nbytes, content_id, contract, deadline)
+        if ref is not None:
+            slab, offset, _, _ = slot = slot_of(ref)
+            self._process.memory(slab)[offset : offset + view.nbytes] = view
+            self._pending.discard(slot)
+            reach("payload.sealed")
+        return ref
 
     def reserve(self, size_bytes: int) -> None:
         """Checks that the slab, which only this process allocates from, is large enough."""
@@ -315,15 +308,34 @@ class ShmPayloads(PayloadStore):
                 self._claims.end(slot_of(ref), name)
 
     def _made(
-        self, offset: int, size_bytes: int, content_id: str, contract: RetentionContract
-    ) -> PendingPayload:
-        key = f"{self._own}:{offset}"
-        ref = PayloadRef(STORE, key, size_bytes, "", next(self._numbers), content_id)
-        names = contract.obligations or (_INTENT,)
-        for name in names:
-            self._claims.make(slot_of(ref), name, new=True)
-        self._pending.add(slot_of(ref))
-        return _Pending(self, ref, names)
+        self, size_bytes: int, content_id: str, contract: RetentionContract, deadline: float
+    ) -> PayloadRef | None:
+        """Returns a new slot, claimed and not yet seen, or None when none came free until the deadline."""
+        process = self._process
+        while True:
+            with process.lock:
+                process.introduce()
+                process.service()
+                offset = None if process.awaiting else self._allocated(max(1, size_bytes))
+                if offset is not None:
+                    key = f"{self._own}:{offset}"
+                    ref = PayloadRef(STORE, key, size_bytes, "", next(self._numbers), content_id)
+                    slot = self._own, offset, ref.generation, size_bytes
+                    self._pending.add(slot)
+                    for name in contract.obligations or (_INTENT,):
+                        self._claims.make(slot, name, new=True)
+                    return ref
+            if process.clock.monotonic() >= deadline:
+                return None
+            process.wait(deadline)
+
+    def _allocated(self, size_bytes: int) -> int | None:
+        """Returns a slot of the slab, if need be of an item that live readers have not got."""
+        process = self._process
+        offset = process.slab.allocate(size_bytes)
+        while offset is None and any(outlet.evict() for outlet in process.outlets.values()):
+            offset = process.slab.allocate(size_bytes)
+        return offset
 
     def _claim(self, slot: Slot, name: str) -> ObligationReceipt | Missing:
         if slot not in self._process.holds.counts or not self._claims.make(slot, name):

@@ -115,7 +115,8 @@ class Process(ProcessParts):
             for outlet in self.outlets.values():
                 if outlet.queue:
                     outlet.retry()
-        self.sweep()
+        if self.dropped or self._unpins:
+            self.sweep()
         self.hub.flush()
         return came
 
@@ -141,6 +142,8 @@ class Process(ProcessParts):
         Raises:
             ContractBroken: The entry never fits.
         """
+        if journal.roomy(length):
+            return
         if length > journal.largest():
             raise ContractBroken(f"a ledger entry of {length} bytes is too long")
         if journal.half_full() and not self._poked:

@@ -33,29 +33,37 @@ class ShmPublisher(Publisher):
     def begin_publish(self, envelopes: Sequence[Envelope], *, deadline: float) -> Sequence[Hashable]:
         """Appends what has room now, in order, and queues the rest; a handle is the outcome, once definite.
 
-        What is usual, statements of one item without payloads, is appended in one go.
+        What is usual, statements of one item each, is appended in one go.
         """
         with self._process.lock:
             outlet = self._only_outlet(envelopes)
             usual = [] if outlet is None else outlet.extend(envelopes)
-            if outlet is not None and len(usual) == len(envelopes):
+            if outlet is not None and len(usual) < len(envelopes):  # there may be room that was not heard of
                 outlet.commit()
-                rest: Sequence[Hashable] = ()
-            else:
+                self._process.service()
+                usual += outlet.extend(envelopes[len(usual) :])
+            rest: Sequence[Hashable] = ()
+            if outlet is not None:
+                outlet.commit()
+                self._end_intents(envelopes[: len(usual)])
+            if len(usual) < len(envelopes):
                 rest = self._begin(envelopes[len(usual) :], deadline)
             self._process.introduce()
             self._process.hub.flush()
         return [*usual, *rest]
 
     def _only_outlet(self, envelopes: Sequence[Envelope]) -> Outlet | None:
-        """Returns where all go, if each is a statement of its own and names no payloads."""
-        inputs = set()
+        """Returns where all go, if each is a statement of its own and names what this process holds."""
+        held = self._process.holds.counts
         channel = envelopes[0].channel if envelopes else None
+        if channel is None or len({envelope.input_id for envelope in envelopes}) < len(envelopes):
+            return None
         for envelope in envelopes:
-            if envelope.payloads or (envelope.channel is not channel and envelope.channel != channel):
+            if envelope.channel is not channel and envelope.channel != channel:
                 return None
-            inputs.add(envelope.input_id)
-        outlet = self._outlet(channel) if channel is not None and len(inputs) == len(envelopes) else None
+            if envelope.payloads and not all(slot_of(ref) in held for ref in envelope.payloads):
+                return None
+        outlet = self._outlet(channel)
         return outlet if isinstance(outlet, Outlet) else None
 
     def _begin(self, envelopes: Sequence[Envelope], deadline: float) -> list[Hashable]:
@@ -153,10 +161,15 @@ class ShmPublisher(Publisher):
                 and isinstance(handle.outcome, Accepted)
                 and handle.intents.accepted(envelope)
             ):
-                for ref in envelope.payloads:
-                    self._claims.accepted(slot_of(ref), envelope.publication_id)
+                self._end_intents((envelope,))
             for slot in handle.slots:
                 self._process.holds.drop(slot)
+
+    def _end_intents(self, envelopes: Sequence[Envelope]) -> None:
+        """Ends the claims of publications that are in every channel that they are for."""
+        for envelope in envelopes:
+            for ref in envelope.payloads:
+                self._claims.accepted(slot_of(ref), envelope.publication_id)
 
     def _outlet(self, channel: ChannelId) -> Outlet | JointOutlet:
         outlet = self._outlets.get(channel)

@@ -1,17 +1,22 @@
 """How a worker process receives and settles."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import cast
 
-from videoflow.adapters.shm._inlet import Held, Inlet, Place
-from videoflow.adapters.shm._ledger import Rows, cause_of
+from videoflow.adapters.shm._inlet import Inlet
+from videoflow.adapters.shm._leases import Held
+from videoflow.adapters.shm._ledger import DELIVERED, Rows, cause_of
 from videoflow.adapters.shm._links import Op, pairs_of
-from videoflow.adapters.shm._log import SETTLED, cell, encode
+from videoflow.adapters.shm._log import encode
 from videoflow.adapters.shm._process import Process
-from videoflow.adapters.shm._slab import Slot
+from videoflow.backends.coverage import Fate
 from videoflow.backends.messaging import (
     Acquired,
+    Completed,
+    CompletedReason,
     Delivery,
     DeliveryToken,
+    Envelope,
     Receiver,
     Retry,
     Settlement,
@@ -36,6 +41,7 @@ from videoflow.errors import ContractBroken, StaleAuthority, UnknownName
 from videoflow.faults import reach
 
 SETTLED_AT_ONCE = 1024
+_DELIVERED = CompletedReason.DELIVERED
 
 
 class ShmReceiver(Receiver):
@@ -88,7 +94,7 @@ class ShmReceiver(Receiver):
     def renew(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> Sequence[bool]:
         """Returns which tokens are live: a lease ends with its process only."""
         with self._process.lock:
-            return [self._held(token) is not None for token in tokens]
+            return [_live(self._inlet(token.subscription), token) is not None for token in tokens]
 
     def hand_back(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> None:
         """Returns what was not started."""
@@ -96,7 +102,7 @@ class ShmReceiver(Receiver):
             back: dict[tuple[int, int], list[int]] = {}
             for token in tokens:
                 inlet = self._inlet(token.subscription)
-                if self._held(token) is None:
+                if _live(inlet, token) is None:
                     continue
                 sequences = inlet.handed_back(token.position)
                 if sequences:
@@ -120,8 +126,7 @@ class ShmReceiver(Receiver):
 
     def settlements(self, handles: Sequence[Hashable], *, deadline: float) -> Sequence[SettlementOutcome]:
         """Returns the outcomes, which are definite."""
-        definite = (SettleConfirmed, SettleUnknown, SettleStale)
-        return [handle for handle in handles if isinstance(handle, definite)]
+        return cast("Sequence[SettlementOutcome]", handles)
 
     def acquire(self, subscription: SubscriptionId, epoch: int, *, deadline: float) -> Observation[Acquired]:
         """Becomes the owner; the settled coverage is what the supervisor knew when this process started."""
@@ -145,90 +150,86 @@ class ShmReceiver(Receiver):
         self._process.wake()
 
     def _settle(self, settlements: Sequence[tuple[DeliveryToken, Settlement]]) -> list[SettlementOutcome]:
-        for token, settlement in settlements:
-            _check(token, settlement)
-        outcomes = [self._judge(token) for token, _ in settlements]
-        if any(isinstance(outcome, SettleStale) for outcome in outcomes):
+        leases, outcomes, live = self._judge(settlements)
+        if not live:
             return [_alone(outcome) for outcome in outcomes]
         rows = Rows()
-        places: dict[tuple[int, int], list[int]] = {}
-        for token, settlement in settlements:
-            inlet = self._inlet(token.subscription)
-            held = self._held(token)
-            if held is None:
+        done: dict[tuple[int, int], dict[int, Held]] = {}
+        where, mine = (-1, -1), {}
+        said, usual = None, False
+        for (token, settlement), (inlet, lease) in zip(settlements, leases, strict=True):
+            if lease is None:
                 continue
             if isinstance(settlement, Retry):
                 inlet.delay(token.position, settlement.delay_seconds)
                 continue
             slot, sequence = token.position
-            mine = places.setdefault((inlet.number, slot), [])
+            if slot != where[1] or inlet.number != where[0]:
+                where = inlet.number, slot
+                mine = done.setdefault(where, {})
             if sequence in mine:
                 continue
-            mine.append(sequence)
-            envelope = held.delivery.envelope
-            buried = buried_fate(cause_of(held.cause)) if held.cause else None
-            fate = buried or settled_fate(envelope, settlement)
+            mine[sequence] = lease
+            envelope = lease.delivery.envelope
+            if settlement is not said:
+                said = settlement
+                usual = type(said) is Completed and said.reason is _DELIVERED
+            fate = DELIVERED if usual and lease.size >= 0 else _fate(lease, envelope, settlement)
             if fate is not None:
                 rows.add(inlet.number, envelope, fate)
-        if places:
-            self._commit(rows, places)
+        if done:
+            self._commit(rows, done)
         return outcomes
 
-    def _commit(self, rows: Rows, places: dict[tuple[int, int], list[int]]) -> None:
+    def _judge(
+        self, settlements: Sequence[tuple[DeliveryToken, Settlement]]
+    ) -> tuple[list[tuple[Inlet, Held | None]], list[SettlementOutcome], bool]:
+        """Returns what each token stands for, what is said of it, and whether all are live or settled."""
+        live = True
+        leases: list[tuple[Inlet, Held | None]] = []
+        outcomes: list[SettlementOutcome] = []
+        receipt = f"{self.owner}/"
+        subscription, inlet = None, None
+        for token, settlement in settlements:
+            if type(settlement) is not Completed:
+                _check(token, settlement)
+            if inlet is None or token.subscription is not subscription:
+                subscription = token.subscription
+                inlet = self._inlet(subscription)
+            lease = inlet.held.get(token.position)
+            if lease is not None and lease.delivery.token is not token:
+                lease = _live(inlet, token)
+            leases.append((inlet, lease))
+            if lease is None and not inlet.is_settled(token.position):
+                live = False
+                outcomes.append(SettleStale(token, token.transport_count, inlet.generation))
+            else:
+                outcomes.append(SettleConfirmed(token, receipt + token.message_id))
+        return leases, outcomes, live
+
+    def _commit(self, rows: Rows, done: dict[tuple[int, int], dict[int, Held]]) -> None:
         process = self._process
-        done = {}
-        for (number, slot), sequences in places.items():
-            leases = process.inlets[number].held
-            done[number, slot] = pairs_of(sorted(n for s in sequences for n in leases[slot, s].sequences))
+        told = {
+            where: pairs_of(sorted([n for lease in leases.values() for n in lease.sequences]))
+            for where, leases in done.items()
+        }
         cells = [
-            (number, slot, pairs[at], pairs[at + 1])
-            for (number, slot), pairs in done.items()
-            for at in range(0, len(pairs), 2)
+            (*where, *pairs[at : at + 2]) for where, pairs in told.items() for at in range(0, len(pairs), 2)
         ]
         entry = encode((rows.take(), cells))
         process.room_in(process.journal, len(entry))
         process.journal.append(entry)
         process.log.words[process.place.commit] = process.journal.head
         reach("shm.settled")
-        for (number, slot), sequences in places.items():
+        for (number, slot), leases in done.items():
             inlet = process.inlets[number]
-            kept: list[Slot] = []
-            for sequence in sequences:
-                held = inlet.held[slot, sequence]
-                for one in held.sequences:
-                    at = inlet.cells[slot] + (one & (inlet.rings[slot].slots - 1))
-                    count = held.delivery.token.transport_count
-                    process.log.words[at] = cell(one, count, SETTLED)
-                kept += self._let_go(inlet, (slot, sequence))
+            kept = inlet.settled(slot, leases)
             peer = inlet.peers[slot]
-            process.hub.queue(peer, (Op.DONE, number, done[number, slot], kept))
+            process.hub.queue(peer, (Op.DONE, number, told[number, slot], kept))
             if inlet.place.stamps[0]:
                 for other in inlet.peers:
                     if other != peer:
                         process.hub.queue(other, (Op.POKE, number))
-
-    def _let_go(self, inlet: Inlet, place: Place) -> list[Slot]:
-        holds = self._process.holds
-        slots = inlet.let_go(place).slots
-        for slot in slots:
-            holds.drop(slot)
-        peer = inlet.peers[place[0]]
-        return [slot for slot in set(slots) if holds.keep(peer, slot)]
-
-    def _held(self, token: DeliveryToken) -> Held | None:
-        inlet = self._inlet(token.subscription)
-        held = inlet.held.get(token.position)
-        if held is None:
-            return None
-        mine = held.delivery.token
-        live = (mine.generation, mine.transport_count) == (token.generation, token.transport_count)
-        return held if live else None
-
-    def _judge(self, token: DeliveryToken) -> SettlementOutcome:
-        inlet = self._inlet(token.subscription)
-        if self._held(token) is not None or inlet.is_settled(token.position):
-            return SettleConfirmed(token, f"{self.owner}/{token.message_id}")
-        return SettleStale(token, token.transport_count, inlet.generation)
 
     def _inlet(self, subscription: SubscriptionId) -> Inlet:
         inlet = self._inlets.get(subscription)
@@ -249,12 +250,31 @@ class _InletReady:
             self._process.introduce()
             came = self._process.service()
             ready = self._inlet.ready()
-            if came and not ready:
-                self._process.wake()  # what came may be for another inlet, which was asked before this one
+            if came and any(
+                other.ready() for other in self._process.inlets.values() if other is not self._inlet
+            ):
+                self._process.wake()  # it was asked before this one, by the same who waits
             return ready
 
     def fileno(self) -> int | None:
         return self._process.hub.fileno()
+
+
+def _live(inlet: Inlet, token: DeliveryToken) -> Held | None:
+    """Returns the lease that a token stands for, or None where it is not the live one."""
+    held = inlet.held.get(token.position)
+    if held is None or held.delivery.token is token:
+        return held
+    mine = held.delivery.token
+    live = mine.generation == token.generation and mine.transport_count == token.transport_count
+    return held if live else None
+
+
+def _fate(lease: Held, envelope: Envelope, settlement: Completed | Terminal) -> Fate | None:
+    """Returns what a settlement adds to the ledger."""
+    if lease.cause:
+        return buried_fate(cause_of(lease.cause))
+    return settled_fate(envelope, settlement)
 
 
 def _check(token: DeliveryToken, settlement: Settlement) -> None:

@@ -4,6 +4,7 @@ The owner of a slab keeps what is free in its own memory; a new incarnation of i
 the log and from what its readers say they hold.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 from videoflow.backends.payload import PayloadRef
@@ -35,8 +36,8 @@ class Slab:
         pages = max(1, -(-largest_bytes // SMALLEST_BYTES))
         self.span_bytes = max(SMALLEST_BYTES, min(pages * SMALLEST_BYTES, size_bytes))
         self._classes = [self.span_bytes]
-        while self._classes[-1] >= 2 * SMALLEST_BYTES:
-            self._classes.append(-(-self._classes[-1] // 2 // 64) * 64)
+        while self._classes[0] >= 2 * SMALLEST_BYTES:
+            self._classes.insert(0, -(-self._classes[0] // 2 // 64) * 64)
         count = size_bytes // self.span_bytes
         self._spans = list(range(count - 1, -1, -1))
         self._class_of: dict[int, int] = {}
@@ -89,7 +90,7 @@ class Slab:
         return len(self._spans) * self.span_bytes + sum(s * len(f) for s, f in self._free.items())
 
     def _class(self, size_bytes: int) -> int:
-        return next(size for size in reversed(self._classes) if size >= size_bytes)
+        return self._classes[bisect_left(self._classes, size_bytes)]
 
     def _open(self, span: int, size: int) -> None:
         first = span * self.span_bytes

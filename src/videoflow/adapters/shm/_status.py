@@ -32,10 +32,7 @@ class Progress:
         ends = [words[ring.end] for ring in self._rings]
         heads = [words[ring.commit] >> 1 for ring in self._rings]
         for slot in slots:
-            at = self._floors[slot]
-            while at < heads[slot] and self._state(slot, at)[1]:
-                at += 1
-            self._floors[slot] = at
+            self._floors[slot] = self._floor(slot, heads[slot])
         ended = all(ends)
         finished = ended and self._floors == heads
         drained = finished
@@ -58,6 +55,17 @@ class Progress:
             aborted=any(end and KINDS[end - 1] is Kind.ABORT for end in ends),
             evicted=evicted,
         )
+
+    def _floor(self, slot: int, head: int) -> int:
+        """Returns the first sequence of a slot that is not settled."""
+        at = self._floors[slot]
+        if len(self._place.cells) == 1:  # what the only reader settled is settled, whoever gave it
+            words, cells, mask = self._words, self._place.cells[0][slot], self._rings[slot].slots - 1
+            while at < head and is_settled(words[cells + (at & mask)], at):
+                at += 1
+        while at < head and self._state(slot, at)[1]:
+            at += 1
+        return at
 
     def _run_on(self, places: list[tuple[int, int]]) -> int:
         """Returns how many tombstones will be told together with the one before."""
