@@ -1,7 +1,15 @@
 """The supervisor's book: both ends of the ledger, added up from what different processes wrote."""
 
 from videoflow.adapters.shm._layout import JournalPlace, Layout
-from videoflow.adapters.shm._ledger import DELIVERED, Entry, closed_only, decode_entry, dropped_in, fold
+from videoflow.adapters.shm._ledger import (
+    DELIVERED,
+    Entry,
+    closed_only,
+    decode_entry,
+    dropped_in,
+    fold,
+    joined,
+)
 from videoflow.adapters.shm._links import Peer
 from videoflow.adapters.shm._log import SETTLED, Log, cell, committed, entries
 from videoflow.backends.coverage import Coverage, OriginRecord
@@ -30,14 +38,17 @@ class Book:
         """Takes what has been committed since the last time."""
         for number, task in enumerate(self._layout.tasks):
             for slot, place in enumerate(task.replicas):
-                for entry in self._taken(place.journal, self._log.words[place.commit]):
-                    fold(self._settled, entry.rows)
-                    fold(self._by_readers, entry.rows)
-                    self._last[number, slot] = entry
+                taken = self._taken(place.journal, self._log.words[place.commit])
+                rows = joined(taken)
+                fold(self._settled, rows)
+                fold(self._by_readers, rows)
+                if taken:
+                    self._last[number, slot] = taken[-1]
         for channel in self._layout.channels:
             for ring in channel.rings:
-                for entry in self._taken(ring.journal, committed(self._log, ring)[1]):
-                    fold(self._announced, entry.rows)
+                taken = self._taken(ring.journal, committed(self._log, ring)[1])
+                fold(self._announced, joined(taken))
+                for entry in taken:
                     fold(self._settled, entry.dropped)
 
     def announced(self, channel: int) -> list[OriginRecord]:

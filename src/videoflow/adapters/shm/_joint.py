@@ -26,6 +26,7 @@ class JointOutlet(Waiting):
         super().__init__(clock)
         self.outlets = tuple(outlets)
         self.slot = outlets[0].slot
+        self.partitions = len(outlets)
 
     @property
     def closed(self) -> Coverage:

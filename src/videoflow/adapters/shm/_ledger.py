@@ -18,7 +18,7 @@ _CODES = {
 }
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class Row(msgspec.Struct, array_like=True):
     """Ordinals first..last of an origin, or one trace below it, came to an end.
 
     Attributes:
@@ -140,6 +140,27 @@ class Rows:
         """Returns the rows, and starts anew."""
         rows, self.rows, self._last = self.rows, [], None
         return rows
+
+
+def joined(entries: Iterable[Entry]) -> list[Row]:
+    """Returns the rows of entries, in order, with neighbours joined; entries lose theirs to that."""
+    found: list[Row] = []
+    for entry in entries:
+        for row in entry.rows:
+            before = found[-1] if found else row
+            if (
+                before.last == row.first - 1
+                and not row.path
+                and not before.path
+                and before.fate == row.fate
+                and before.target == row.target
+                and before.epoch == row.epoch
+                and before.node == row.node
+            ):
+                before.last = row.last
+            else:
+                found.append(row)
+    return found
 
 
 def fold(coverage: dict[int, Coverage], rows: Iterable[Row]) -> None:

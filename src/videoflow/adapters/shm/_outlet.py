@@ -55,6 +55,7 @@ class Outlet(Waiting):
         self._room_in = process.room_in
         self.number = number
         self.slot = slot
+        self.partitions = 1
         self.place = layout.channels[number]
         self.rings = self.place.rings
         self.channel: ChannelId = self.place.spec.channel
@@ -156,19 +157,18 @@ class Outlet(Waiting):
         """Appends what was prepared, and gives each handle its outcome."""
         if self._row_count + len(prepared.encoded) > _ROWS_AT_ONCE:
             self.commit()
-        now, encoded = self.clock.monotonic(), iter(prepared.encoded)
+        fresh = [envelope for envelope in prepared.fresh if envelope is not None]
+        costs = [max(e.size_bytes, len(e.body)) if e.kind is _DATA else 0 for e in fresh]
+        codes = [KINDS.index(envelope.kind) for envelope in fresh]
+        sequence = self._append(fresh, list(zip(prepared.encoded, codes, costs, strict=True)))
         for handle, envelope in zip(prepared.handles, prepared.fresh, strict=True):
+            name = handle.envelope.publication_id
             if envelope is None:
-                name, last = handle.envelope.publication_id, self.ring.head - 1
-                handle.outcome = Accepted(name, last, duplicate=True, durability=Durability.HOST)
+                handle.outcome = Accepted(name, self.ring.head - 1, True, Durability.HOST)
                 continue
-            data = envelope.kind is _DATA
-            size = max(envelope.size_bytes, len(envelope.body)) if data else 0
-            sequence = self.ring.append(((next(encoded), KINDS.index(envelope.kind), size),), now)
             self._announce(envelope)
-            if self.feeds:
-                self.records[sequence] = self._record(envelope, size, now)
-            handle.outcome = Accepted(envelope.publication_id, sequence, False, Durability.HOST)
+            handle.outcome = Accepted(name, sequence, False, Durability.HOST)
+            sequence += 1
 
     def extend(self, envelopes: Sequence[Envelope]) -> list[Accepted]:
         """Appends the first of these at once, as far as nothing is in their way, and returns their outcomes.
@@ -208,34 +208,23 @@ class Outlet(Waiting):
             ordinal += 1
         if not records or not ring.fits(length, len(records), reserve=True):
             return []
-        return self._extended(envelopes[: len(records)], records, total)
-
-    def _extended(
-        self, envelopes: Sequence[Envelope], records: list[tuple[bytes, int, int]], size: int
-    ) -> list[Accepted]:
-        """Appends items of consecutive ordinals."""
-        origin, now = envelopes[0].origin, self.clock.monotonic()
-        interval = ((origin.ordinal, origin.ordinal + len(records) - 1),)
-        first = self.ring.append(records, now)
-        self.closed.close_intervals(origin.node, origin.epoch, interval, DELIVERED)
+        sequence, origin = self._append(envelopes, records), first.origin
+        interval = ((origin.ordinal, ordinal - 1),)
+        self.closed.close_intervals(node, epoch, interval, DELIVERED)
         self._rows.close(self.number, DELIVERED, origin, (), interval)
         self._row_count += 1
-        if self.feeds:
-            all_ = self._everybody
-            made = [
-                Record(
-                    envelope, True, cost, self._taken(envelope) if envelope.payloads else (), all_, all_, now
-                )
-                for envelope, (_, _, cost) in zip(envelopes, records, strict=True)
-            ]
-            self.records.update(zip(range(first, self.ring.head), made, strict=True))
-            if self._reliable:
-                self._items += len(records)
-                self._bytes += size
         return [
-            Accepted(envelope.publication_id, sequence, False, Durability.HOST)
-            for sequence, envelope in enumerate(envelopes, first)
+            Accepted(envelope.publication_id, at, False, Durability.HOST)
+            for at, envelope in enumerate(envelopes[: len(records)], sequence)
         ]
+
+    def _append(self, envelopes: Sequence[Envelope], records: Sequence[tuple[bytes, int, int]]) -> int:
+        """Appends envelopes, each as (bytes, kind, cost); returns the sequence of the first."""
+        now = self.clock.monotonic()
+        first = self.ring.append(records, now)
+        if self.feeds:
+            self._keep(first, envelopes, [(code == _DATA_CODE, cost) for _, code, cost in records], now)
+        return first
 
     def knows(self, envelope: Envelope) -> bool:
         """Returns whether an envelope only repeats what was announced."""
@@ -288,13 +277,21 @@ class Outlet(Waiting):
             self._rows.add(self.number, envelope, fate)
             self._row_count += max(1, len(envelope.intervals))
 
-    def _record(self, envelope: Envelope, size: int, arrived: float) -> Record:
-        slots, everybody = self._taken(envelope), self._everybody
-        record = Record(envelope, envelope.kind is _DATA, size, slots, everybody, everybody, arrived)
-        if record.data and self._reliable:
-            self._items += 1
-            self._bytes += size
-        return record
+    def _keep(
+        self, first: int, envelopes: Sequence[Envelope], costs: Sequence[tuple[bool, int]], now: float
+    ) -> None:
+        """Keeps what readers need of records from `first` on; each is (whether it is an item, its cost)."""
+        every = self._everybody
+        kept = [
+            Record(
+                envelope, data, cost, self._taken(envelope) if envelope.payloads else (), every, every, now
+            )
+            for envelope, (data, cost) in zip(envelopes, costs, strict=False)
+        ]
+        self.records.update(enumerate(kept, first))
+        if self._reliable:
+            self._items += sum([data for data, _ in costs])
+            self._bytes += sum([cost for _, cost in costs])
 
     def _taken(self, envelope: Envelope) -> tuple[Slot, ...]:
         """Returns the payload slots of an envelope, needed by its record from now on."""
@@ -304,10 +301,6 @@ class Outlet(Waiting):
         return slots
 
     # What readers say -------------------------------------------------------------------------
-
-    def feed(self, subscription: int) -> Feed:
-        """Returns the feed of a subscription of this channel."""
-        return next(feed for feed in self.feeds if feed.number == subscription)
 
     def done(self, sequences: Iterable[int], bit: int) -> None:
         """A subscription has settled records; what all have settled makes room."""
@@ -372,10 +365,10 @@ class Outlet(Waiting):
 
     def _adopt(self) -> None:
         for sequence in range(self.ring.tail, self.ring.head):
-            data, _, arrived, size = read_record(self.log, self.ring.place, sequence)
+            data, code, arrived, size = read_record(self.log, self.ring.place, sequence)
             envelope = decode_envelope(data, self.channel)
-            record = self._record(envelope, size, arrived)
-            self.records[sequence] = record
+            self._keep(sequence, (envelope,), ((code == _DATA_CODE, size),), arrived)
+            record = self.records[sequence]
             for feed in self.feeds:
                 feed.adopt(sequence, record)
             if not record.holding:

@@ -148,6 +148,7 @@ class ShmPayloads(PayloadStore):
         self._numbers = itertools.count((process.kit.incarnation << 40) + 1)
         self._own = process.place.slab
         self._pending: set[Slot] = set()
+        self._readable: dict[int, memoryview] = {}
         self._largest = process.slab.span_bytes if self._own >= 0 else 0
         self._buffers: dict[int, weakref.ref[np.ndarray[tuple[int], np.dtype[np.uint8]]]] = {}
         self._size = process.kit.layout.slabs[self._own].size if self._own >= 0 else 0
@@ -174,10 +175,8 @@ class ShmPayloads(PayloadStore):
     ) -> PendingPayload | None:
         """Returns a writable slot, or None when none came free until the deadline."""
         self._check(size_bytes, contract)
-        ref = self._made(size_bytes, content_id, contract, deadline)
-        if ref is None:
-            return None
-        return _Pending(self, ref, contract.obligations or (_INTENT,))
+        made = self._made(size_bytes, content_id, contract, deadline)
+        return None if made is None else _Pending(self, made[0], contract.obligations or (_INTENT,))
 
     def put(
         self, data: Buffer, content_id: str, contract: RetentionContract, *, deadline: float
@@ -185,12 +184,13 @@ class ShmPayloads(PayloadStore):
         """Copies bytes into a slot."""
         view = memoryview(data).cast("B")
         self._check(view.nbytes, contract)
-        ref = self._made(view.nbytes, content_id, contract, deadline)
-        if ref is not None:
-            slab, offset, _, _ = slot = slot_of(ref)
-            self._process.memory(slab)[offset : offset + view.nbytes] = view
-            self._pending.discard(slot)
-            reach("payload.sealed")
+        made = self._made(view.nbytes, content_id, contract, deadline)
+        if made is None:
+            return None
+        ref, slot = made
+        self._process.memory(slot[0])[slot[1] : slot[1] + view.nbytes] = view
+        self._pending.discard(slot)
+        reach("payload.sealed")
         return ref
 
     def reserve(self, size_bytes: int) -> None:
@@ -207,11 +207,14 @@ class ShmPayloads(PayloadStore):
         """Returns a view, pinned until it is closed or collected; of what this process holds only."""
         slot = slot_of(ref)
         with self._process.lock:
-            self._process.sweep()
+            if self._process.dropped:
+                self._process.sweep()
             if slot not in self._process.holds.counts or slot in self._pending:
                 return Missing("nothing that this process has not settled refers to it")
             self._process.holds.take(slot)
-        whole = memoryview(self._process.memory(slot[0])).toreadonly()
+        whole = self._readable.get(slot[0])
+        if whole is None:
+            whole = self._readable[slot[0]] = memoryview(self._process.memory(slot[0])).toreadonly()
         return _Pinned(self._process, slot, whole[slot[1] : slot[1] + ref.size_bytes])
 
     def acquire_obligation(
@@ -309,7 +312,7 @@ class ShmPayloads(PayloadStore):
 
     def _made(
         self, size_bytes: int, content_id: str, contract: RetentionContract, deadline: float
-    ) -> PayloadRef | None:
+    ) -> tuple[PayloadRef, Slot] | None:
         """Returns a new slot, claimed and not yet seen, or None when none came free until the deadline."""
         process = self._process
         while True:
@@ -324,7 +327,7 @@ class ShmPayloads(PayloadStore):
                     self._pending.add(slot)
                     for name in contract.obligations or (_INTENT,):
                         self._claims.make(slot, name, new=True)
-                    return ref
+                    return ref, slot
             if process.clock.monotonic() >= deadline:
                 return None
             process.wait(deadline)

@@ -25,6 +25,7 @@ from videoflow.clock import Clock
 from videoflow.errors import ContractBroken
 
 _SERVICE_SECONDS = 0.02
+_DONE, _HEAD, _GIVE = int(Op.DONE), int(Op.HEAD), int(Op.GIVE)  # what is said all the time
 
 
 def lost_supervisor() -> None:
@@ -80,6 +81,7 @@ class Process(ProcessParts):
         self._asked: dict[Peer, int] = {}
         self.outlets: dict[int, Outlet] = {}
         self.inlets: dict[int, Inlet] = {}
+        self._feeds: dict[int, Feed] = {}
         self._build()
         self.awaiting &= {peer for outlet in self.outlets.values() for peer in outlet.readers()}
         self._stopped = threading.Event()
@@ -93,6 +95,7 @@ class Process(ProcessParts):
                 announced = loosened(self.kit.announced.get(number, []))
                 outlet = self.outlets[number] = Outlet(self, number, layout, slot, announced)
                 for feed in outlet.feeds:
+                    self._feeds[feed.number] = feed
                     if all(peer in self.kit.ended for peer in feed.peers):
                         feed.retire()
         for number, subscription in enumerate(layout.subscriptions):
@@ -194,19 +197,19 @@ class Process(ProcessParts):
     def _operations(self, peer: Peer, operations: list[Any]) -> None:
         for operation in operations:
             code = operation[0]
-            if code == Op.DONE:
+            if code == _DONE:
                 self._done(peer, *operation[1:])
-            elif code == Op.HEAD:
+            elif code == _HEAD:
                 for inlet in self._reading(operation[1]):
                     inlet.told_head(peer[1], operation[2])
-            elif code == Op.GIVE:
+            elif code == _GIVE:
                 _, number, cause, count, pairs = operation
                 self.inlets[number].told_given(peer[1], sequences_of(pairs), cause, count)
             else:
                 self._seldom(peer, code, operation)
+        for feed in self._feeds.values():
+            feed.dispatch()
         for outlet in self.outlets.values():
-            for feed in outlet.feeds:
-                feed.dispatch()
             outlet.note_drops()
 
     def _seldom(self, peer: Peer, code: int, operation: list[Any]) -> None:
@@ -214,10 +217,10 @@ class Process(ProcessParts):
             for inlet in self._reading(operation[1]):
                 inlet.ended(peer[1], gone=False)
         elif code == Op.WANT:
-            feed = self._feed(operation[1])
+            feed = self._feeds[operation[1]]
             feed.want(feed.replica(peer), operation[2])
         elif code == Op.BACK:
-            feed = self._feed(operation[1])
+            feed = self._feeds[operation[1]]
             for sequence in sequences_of(operation[2]):
                 feed.handed_back(feed.replica(peer), sequence)
         elif code == Op.RECALL:
@@ -235,7 +238,7 @@ class Process(ProcessParts):
     def _done(self, peer: Peer, number: int, pairs: list[int], kept: list[list[int]]) -> None:
         for slot in kept:
             self.holds.lend(peer, (slot[0], slot[1], slot[2], slot[3]))
-        feed = self._feed(number)
+        feed = self._feeds[number]
         feed.settled(feed.replica(peer), sequences_of(pairs))
 
     def _greet(self, peer: Peer) -> None:
@@ -294,7 +297,7 @@ class Process(ProcessParts):
         self.hub.drain(peer)
         self.hub.disconnect(peer)
         writes = bool(self.kit.layout.tasks[peer[0]].shape.writes)
-        feeds = [f for outlet in self.outlets.values() for f in outlet.feeds if peer in f.peers]
+        feeds = [feed for feed in self._feeds.values() if peer in feed.peers]
         for feed in feeds:
             for record in feed.leased(feed.replica(peer)) if writes else ():
                 for slot in record.slots:
@@ -354,9 +357,6 @@ class Process(ProcessParts):
 
     def _reading(self, channel: int) -> list[Inlet]:
         return [inlet for inlet in self.inlets.values() if inlet.place.channel == channel]
-
-    def _feed(self, subscription: int) -> Feed:
-        return self.outlets[self.kit.layout.subscriptions[subscription].channel].feed(subscription)
 
 
 class _Sockets:

@@ -70,17 +70,24 @@ class ShmPublisher(Publisher):
         """Appends or queues statements of any kind; the lock is held."""
         intents = Intents(envelopes)
         handles = [Handle(envelope, intents) for envelope in envelopes]
-        groups: dict[tuple[ChannelId, str], list[Handle]] = {}
+        statements: dict[ChannelId, dict[str, list[Handle]]] = {}
+        channel, mine = None, {}
         for handle in handles:
-            groups.setdefault((handle.envelope.channel, handle.envelope.input_id), []).append(handle)
-        touched = {channel: self._outlet(channel) for channel, _ in groups}
-        for group in groups.values():
-            if len(group) > 1:
-                check_group([handle.envelope for handle in group])
-        self._hold([h for h in handles if not touched[h.envelope.channel].knows(h.envelope)])
-        for (channel, _), group in groups.items():
-            touched[channel].publish(Statement(group, deadline))
-        for outlet in touched.values():
+            envelope = handle.envelope
+            if envelope.channel is not channel:
+                channel = envelope.channel
+                mine = statements.setdefault(channel, {})
+            mine.setdefault(envelope.input_id, []).append(handle)
+        touched = [(self._outlet(channel), groups.values()) for channel, groups in statements.items()]
+        new: list[Handle] = []
+        for outlet, groups in touched:
+            for group in groups:
+                check_group([handle.envelope for handle in group], outlet.partitions)
+                new += [h for h in group if h.envelope.payloads and not outlet.knows(h.envelope)]
+        self._hold(new)
+        for outlet, groups in touched:
+            for group in groups:
+                outlet.publish(Statement(group, deadline))
             outlet.commit()
         self._conclude(handles)
         return [handle.outcome or handle for handle in handles]

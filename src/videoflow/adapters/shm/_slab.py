@@ -6,6 +6,7 @@ the log and from what its readers say they hold.
 
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import lru_cache
 
 from videoflow.backends.payload import PayloadRef
 
@@ -16,6 +17,7 @@ Replica = tuple[int, int]  # task, slot
 Slot = tuple[int, int, int, int]  # slab, offset, generation, size in bytes
 
 
+@lru_cache(maxsize=256)
 def slot_of(ref: PayloadRef) -> Slot:
     """Returns the slot that a reference names; one that nobody can hold where it is none of ours."""
     slab, _, offset = ref.key.partition(":")

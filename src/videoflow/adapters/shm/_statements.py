@@ -68,13 +68,17 @@ class Prepared:
         self.refused = refused
 
 
-def check_group(envelopes: Sequence[Envelope]) -> None:
-    """Refuses several envelopes of one statement in one partition that say more than data or notices.
+def check_group(envelopes: Sequence[Envelope], partitions: int) -> None:
+    """Looks at the envelopes of one statement: each is for a partition, and alone there or data or a notice.
 
     Raises:
-        ContractBroken: They are.
+        ContractBroken: One is not.
     """
     places = [envelope.partition for envelope in envelopes]
+    if max(places) >= partitions:
+        raise ContractBroken(f"a statement is for partition {max(places)}, and there are {partitions}")
+    if len(places) == 1:
+        return
     alone = [e.partition for e in envelopes if e.kind is not Kind.DATA and not e.elsewhere]
     if any(places.count(partition) > 1 for partition in alone):
         raise ContractBroken("a statement of several envelopes holds something else than data")
