@@ -1,6 +1,6 @@
 """Prints which implementation is held to which property, by how many laws, shown by how many planted defects.
 
-`python -m tests.allocation.matrix 2026-11-30 > docs/reference/allocation-matrix.md`
+`python -m tests.allocation.matrix > docs/reference/allocation-matrix.md`
 """
 
 import sys

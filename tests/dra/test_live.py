@@ -25,6 +25,7 @@ from videoflow.backends.allocation import (
 )
 from videoflow.backends.outcomes import Known
 from videoflow.deploy.allocation_dra import (
+    DISTINCT,
     GROUP,
     PCIE_ROOT,
     SAME,
@@ -132,6 +133,17 @@ def test_devices_that_have_to_agree_are_found_where_they_do() -> None:
     assert [device.uuid for device in plan.assignments["w/0"]] == ["GPU-2", "GPU-3"]
     assert reserved(backend, ask(device_count=2, constraints=(near,))).status is ClaimStatus.READY
     assert PCIE_ROOT in refused(backend, ask("w/1", device_count=2, constraints=(near,)))
+
+
+def test_devices_that_have_to_differ_are_found_where_they_do() -> None:
+    cards = [gpu(n, f"GPU-{n}", root=f"pci-{n // 3}") for n in range(4)]
+    backend = allocator(DraWorld({"a": cards}), GATES | {"kubernetes-gates": "DRAConsumableCapacity"})
+    apart = Constraint(PCIE_ROOT, DISTINCT, ())
+    plan = planned(backend, ask(device_count=2, constraints=(apart,)))
+    assert "GPU-3" in [device.uuid for device in plan.assignments["w/0"]]
+    assert f"apart {PCIE_ROOT}" in refused(backend, ask(device_count=3, constraints=(apart,)))
+    both = [ask(name, device_count=2, constraints=(apart,)) for name in ("w/0", "w/1")]
+    assert f"apart {PCIE_ROOT}" in refused(backend, *both)
 
 
 def test_constraints_on_a_card_hold_for_slices_that_were_cut_by_hand() -> None:

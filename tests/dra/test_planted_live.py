@@ -32,8 +32,12 @@ DEFECTS = {
         test_live.test_a_host_whose_devices_a_plugin_gives_out_is_off_limits,
     ),
     "devices agree by chance": (
-        Change(PLANNING, "for rule in _sets(request, SAME)]", 'for rule in _sets(request, "")]'),
+        Change(PLANNING, "        alike=_keys(request, everybody, SAME),\n", ""),
         test_live.test_devices_that_have_to_agree_are_found_where_they_do,
+    ),
+    "devices differ by chance": (
+        Change(PLANNING, "        apart=_keys(request, everybody, DISTINCT),\n", ""),
+        test_live.test_devices_that_have_to_differ_are_found_where_they_do,
     ),
     "what sharers took is free": (
         Change(

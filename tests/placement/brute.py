@@ -4,7 +4,7 @@ It knows slices from `vendor`, not from the catalogue, and neither bounds, symme
 way to place every demand, one after the other, and keeps the best aim.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -85,12 +85,16 @@ class Brute:
                 return
             places = [(card, *place) for card in cards for place in self._places(card)]
             for chosen in combinations(places, demand.count):
+                if not agreed(host, demand, [card for card, _, _ in chosen]):
+                    continue
                 way = self._cut(host, demand, chosen, on)
                 if way is not None:
                     yield way
             return
         for several in combinations(cards, demand.count):
             if demand.peer and not all(link(host, a, b)[1] for a, b in combinations(several, 2)):
+                continue
+            if not agreed(host, demand, several):
                 continue
             after = dict(on)
             for card in several:
@@ -202,6 +206,23 @@ def link(host: Host, a: Card, b: Card) -> tuple[int, bool]:
         if {found.first, found.second} == {a.key, b.key}:
             return found.distance, found.peer
     return 100, False
+
+
+def agreed(host: Host, demand: Demand, cards: Sequence[Card]) -> bool:
+    """Whether the facts that are to be one are one, and those that are to differ differ."""
+    for key in demand.alike:
+        if len({fact(host, card, key) for card in cards}) > 1 or fact(host, cards[0], key) is None:
+            return False
+    for key in demand.apart:
+        values = [fact(host, card, key) for card in cards]
+        if None in values or len(set(values)) < len(values):
+            return False
+    return True
+
+
+def fact(host: Host, card: Card, key: str) -> str | None:
+    """What is known of a card."""
+    return {**host.facts, **card.facts}.get(key)
 
 
 def far(host: Host, cards: tuple[Card, ...]) -> int:

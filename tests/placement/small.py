@@ -58,7 +58,8 @@ def problem(seed: int) -> Problem:
         hosts.append(_host(draw, f"h{number}", cards))
     if len(hosts) > 1 and draw.random() < 0.3:
         hosts[1] = _twin_host(hosts[0], hosts[1].name)
-    demands = [_demand(draw, f"d{index}") for index in range(draw.randint(1, 4))]
+    sets = random.Random(f"sets of {seed}")
+    demands = [_in_sets(sets, _demand(draw, f"d{index}")) for index in range(draw.randint(1, 4))]
     if len(demands) > 1 and draw.random() < 0.5:
         demands[1] = _same(demands[0], demands[1].key)
     asked = Problem(tuple(hosts), tuple(demands), headroom_bytes=draw.choice((0, GIB)))
@@ -166,6 +167,12 @@ def _demand(draw: random.Random, key: str) -> Demand:
         millicores=draw.choice((0, 0, 0, 600)),
         host_memory_bytes=draw.choice((0, 0, 0, 3 * GIB)),
     )
+
+
+def _in_sets(draw: random.Random, demand: Demand) -> Demand:
+    """Sometimes a demand whose devices have to agree, or to differ."""
+    keys = (draw.choice(("class", "class", "zone")),)
+    return draw.choice((demand, demand, demand, replace(demand, alike=keys), replace(demand, apart=keys)))
 
 
 def disagreement(seed: int) -> str:

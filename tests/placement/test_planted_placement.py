@@ -121,6 +121,10 @@ MORE_DEFECTS: dict[str, tuple[Change, str]] = {
         Change("placement/_weights.py", "if index in need.spots and weights[number])", "if weights[number])"),
         CROWDED,
     ),
+    "devices agree and differ by chance": (
+        Change(OPTIONS, "    bound = bool(need.demand.alike or need.demand.apart)\n", "    bound = False\n"),
+        SOLVER + "test_devices_agree_and_differ_where_that_is_asked",
+    ),
     "headroom is for others": (
         Change(BOARD, "card.free_bytes - headroom", "card.free_bytes"),
         SOLVER + "test_sharers_fill_free_memory_less_headroom_and_no_more",

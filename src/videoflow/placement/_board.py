@@ -10,7 +10,7 @@ from typing import NamedTuple
 from videoflow.placement._catalogue import CardModel, Profile
 from videoflow.placement._geometry import footprint, narrowest, stranded_slots
 from videoflow.placement._problem import UNKNOWN_DISTANCE, Card, Demand, Host, Kind, Problem
-from videoflow.placement._rules import fulfils, uncheckable
+from videoflow.placement._rules import agree, fulfils, uncheckable
 
 FREE, WHOLE, CUT, SHARED = range(4)
 KINDS_OF_SHARING: Mapping[str, frozenset[Kind]] = {
@@ -152,6 +152,7 @@ class Board:
         self._worths: dict[tuple[int, Seat], Worth] = {}
         self._stranded: dict[tuple[str, int], int] = {}
         self._asked = {rule.key for demand in problem.demands for rule in demand.rules}
+        self._asked |= {key for demand in problem.demands for key in (*demand.alike, *demand.apart)}
         self.links = [
             {frozenset((link.first, link.second)): (link.distance, link.peer) for link in host.links}
             for host in problem.hosts
@@ -265,7 +266,8 @@ class Board:
         for index, spot in enumerate(self.spots):
             host = self.problem.hosts[spot.host]
             missed = [rule for rule in demand.rules if not fulfils(rule, host, spot.card)]
-            if checkable and not any(rule.hard for rule in missed) and self._can(spot, demand):
+            suits = not any(rule.hard for rule in missed) and agree(demand, host, [spot.card])
+            if checkable and suits and self._can(spot, demand):
                 spots.add(index)
                 unmet[index] = len(missed)
                 makes[index] = suited(spot.card.model, demand)

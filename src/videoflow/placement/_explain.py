@@ -22,7 +22,7 @@ class Verdict:
     Attributes:
         host: Its name.
         test: `excluded`, `sharing`, `rule KEY`, `devices`, `memory`, `cpu`, `host memory`, `idle`, `room`,
-            `peer`, `place`, or `fits`.
+            `peer`, `alike KEY`, `apart KEY`, `place`, or `fits`.
         needed: What the demand needs of what is tested.
         free: What the host has of it.
         unit: `devices`, `bytes`, `millicores`, or empty where both are words.
@@ -231,4 +231,6 @@ def _of_place(board: Board, need: Need, number: int, seat: Seat) -> _Finding | N
         return None
     if demand.peer:
         return "peer", demand.count, 1, "devices"
+    if sets := [f"{word} {key}" for word in ("alike", "apart") for key in getattr(demand, word)]:
+        return ", ".join(sets), demand.count, "fewer than that", "devices"
     return "place", demand.count, 0, "devices"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from videoflow.placement._board import CUT, FREE, SHARED, WHOLE, Board, Need, Seat, Spot, State, serves
 from videoflow.placement._geometry import footprint, legal_starts
 from videoflow.placement._problem import Kind
+from videoflow.placement._rules import agree
 
 # Combinations of cards that are looked at for one demand on one host; beyond it nothing is proven.
 MOST_OPTIONS = 3000
@@ -161,6 +162,7 @@ def _combinations(board: Board, need: Need, number: int, seat: Seat) -> Iterator
     first = board.first[number]
     several = need.demand.kind is Kind.SLICE
     peers = need.demand.peer
+    bound = bool(need.demand.alike or need.demand.apart)
 
     def further(chosen: tuple[Unit, ...], cards: tuple[State, ...]) -> Iterator[tuple[Unit, ...]]:
         if len(chosen) == need.demand.count:
@@ -180,6 +182,8 @@ def _combinations(board: Board, need: Need, number: int, seat: Seat) -> Iterator
                 continue
             if peers and not all(one.card != index and board.distance(one.card, index)[1] for one in chosen):
                 continue
+            if bound and not _agree(board, need, number, (*(one.card for one in chosen), index)):
+                continue
             for unit in units(board, need, index, cards[offset]):
                 same = chosen and chosen[-1].card == index
                 if same and (unit.start, unit.new) < (chosen[-1].start, chosen[-1].new):
@@ -187,6 +191,10 @@ def _combinations(board: Board, need: Need, number: int, seat: Seat) -> Iterator
                 yield from further((*chosen, unit), (*cards[:offset], unit.state, *cards[offset + 1 :]))
 
     yield from further((), seat.cards)
+
+
+def _agree(board: Board, need: Need, number: int, cards: Sequence[int]) -> bool:
+    return agree(need.demand, board.problem.hosts[number], [board.spots[index].card for index in cards])
 
 
 def _option(board: Board, need: Need, number: int, seat: Seat, chosen: tuple[Unit, ...]) -> Option | None:

@@ -153,6 +153,8 @@ class Demand:
         profiles: MIG profiles that will do, by name; empty: any with enough memory.
         peer: Its cards must have verified peer access to each other.
         rules: Conditions on each card.
+        alike: Facts that its cards all have with one value.
+        apart: Facts that its cards all have, each with a value of its own.
         millicores: CPU of the host.
         host_memory_bytes: Memory of the host.
     """
@@ -165,6 +167,8 @@ class Demand:
     profiles: tuple[str, ...] = ()
     peer: bool = False
     rules: tuple[Rule, ...] = ()
+    alike: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     millicores: int = 0
     host_memory_bytes: int = 0
 

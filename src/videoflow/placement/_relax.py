@@ -48,6 +48,10 @@ def _changes(problem: Problem, demand: Demand) -> Iterator[tuple[str, Demand]]:
     for rule in demand.rules:
         if rule.hard:
             yield f"rule {rule.key}", replace(demand, rules=tuple(r for r in demand.rules if r != rule))
+    for key in demand.alike:
+        yield f"alike {key}", replace(demand, alike=tuple(one for one in demand.alike if one != key))
+    for key in demand.apart:
+        yield f"apart {key}", replace(demand, apart=tuple(one for one in demand.apart if one != key))
     if demand.peer:
         yield "peer", replace(demand, peer=False)
     if demand.profiles:
@@ -81,5 +85,8 @@ def _said(demand: Demand, field: str) -> str:
     if field.startswith("rule "):
         key = field.removeprefix("rule ")
         return next((f"{r.operator} {','.join(r.values)}" for r in demand.rules if r.key == key), "none")
+    kind, _, key = field.partition(" ")
+    if key:
+        return "asked" if key in getattr(demand, kind) else "any"
     value = getattr(demand, field)
     return ",".join(value) or "any" if isinstance(value, tuple) else str(value)

@@ -1,6 +1,6 @@
 """Whether a card fulfils a rule, and which rules nobody can check."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from videoflow.placement._problem import Card, Demand, Host, Operator, Problem, Rule
 
@@ -29,6 +29,16 @@ def fulfils(rule: Rule, host: Host, card: Card) -> bool:
         return all(_NUMERIC[rule.operator](int(found), int(asked)) for asked in rule.values)
     except ValueError:
         return False
+
+
+def agree(demand: Demand, host: Host, cards: Sequence[Card]) -> bool:
+    """Returns whether cards of a host, one for each device so far, are alike and apart as a demand asks."""
+    for key in (*demand.alike, *demand.apart):
+        found = [card.facts.get(key, host.facts.get(key)) for card in cards]
+        kinds = len(set(found))
+        if None in found or kinds != (1 if key in demand.alike else len(found)):
+            return False
+    return True
 
 
 def uncheckable(problem: Problem, demand: Demand) -> Rule | None:

@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, product
+from dataclasses import dataclass
 
 from videoflow.backends.allocation import (
     Completeness,
@@ -49,8 +48,6 @@ from videoflow.placement import (
 )
 
 WHOLE_CARD = "whole"
-# Ways in which devices may agree that are tried.
-MOST_AGREEMENTS = 64
 _KINDS: Mapping[Sharing, Kind] = {
     Sharing.EXCLUSIVE: Kind.WHOLE,
     Sharing.ISOLATED_MIG: Kind.SLICE,
@@ -77,7 +74,12 @@ def plan_for(
     if reasons:
         return Infeasible((*reasons, *snapshot.notes))
     leaders = leaders_of(requests)
-    problem, answer = _solved([r for r in requests if leaders[r.workload_id] is r], requests, snapshot)
+    problem = Problem(
+        hosts=tuple(_host(snapshot, host) for host in snapshot.hosts),
+        demands=tuple(_demand(r, requests) for r in requests if leaders[r.workload_id] is r),
+        headroom_bytes=0,
+    )
+    answer = solve(problem, relax=False)
     said = (*_excluded(problem), *snapshot.notes)
     if answer.refusals:
         return Infeasible((*explain(problem, answer).text().splitlines(), *said))
@@ -86,8 +88,6 @@ def plan_for(
         request.workload_id: tuple(_devices(leaders[request.workload_id], answer, hosts))
         for request in requests
     }
-    if apart := [why for request in requests for why in _scattered(request, assignments, hosts)]:
-        return Infeasible((*apart, *said))
     geometry = _geometry(answer, snapshot)
     told = (snapshot.generation, assignments, geometry, tuple(repr(request) for request in requests))
     return DraPlan(
@@ -107,31 +107,6 @@ def leaders_of(requests: Sequence[WorkloadRequest]) -> dict[str, WorkloadRequest
         request.workload_id: first.setdefault(group, request) if (group := group_of(request)) else request
         for request in requests
     }
-
-
-def _solved(
-    requests: Sequence[WorkloadRequest], everybody: Sequence[WorkloadRequest], snapshot: DraSnapshot
-) -> tuple[Problem, Answer]:
-    """Solves for devices that agree where they have to: once for each value that they could agree in."""
-    hosts = tuple(_host(snapshot, host) for host in snapshot.hosts)
-    alike = [(n, rule) for n, request in enumerate(requests) for rule in _sets(request, SAME)]
-    values = [
-        sorted({card.facts[rule.key] for host in hosts for card in host.cards if rule.key in card.facts})
-        for _, rule in alike
-    ]
-    tries = list(islice(product(*values), MOST_AGREEMENTS)) if all(values) else []
-    found = None
-    for agreed in tries or [()]:
-        demands = [_demand(request, everybody) for request in requests]
-        for (n, rule), value in zip(alike, agreed, strict=False):
-            one = Rule(rule.key, Operator.IN, (value,))
-            demands[n] = replace(demands[n], rules=(*demands[n].rules, one))
-        problem = Problem(hosts, tuple(demands), headroom_bytes=0)
-        found = problem, solve(problem, relax=False)
-        if not found[1].refusals:
-            break
-    assert found is not None, "at least one way is tried"
-    return found
 
 
 def layouts_in(entries: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]:
@@ -232,6 +207,8 @@ def _demand(request: WorkloadRequest, everybody: Sequence[WorkloadRequest]) -> D
         memory_bytes=max((figure for figure in figures if figure is not None), default=0),
         peak_bytes=share_bytes(request) if kind is Kind.SHARE else 0,
         profiles=_profiles(request),
+        alike=_keys(request, everybody, SAME),
+        apart=_keys(request, everybody, DISTINCT),
         rules=tuple(
             _rule(rule)
             for rule in request.constraints
@@ -239,6 +216,14 @@ def _demand(request: WorkloadRequest, everybody: Sequence[WorkloadRequest]) -> D
             if rule.operator in _OPERATORS and rule.key != PROFILE_KEY
         ),
     )
+
+
+def _keys(request: WorkloadRequest, everybody: Sequence[WorkloadRequest], operator: str) -> tuple[str, ...]:
+    """Returns in what the devices of a request, or of its whole group, have to agree or to differ."""
+    group = group_of(request)
+    asking = [one for one in everybody if group and group_of(one) == group] or [request]
+    rules = (rule for one in asking for rule in one.constraints if rule.hard and rule.operator == operator)
+    return tuple(dict.fromkeys(rule.key for rule in rules))
 
 
 def _profiles(request: WorkloadRequest) -> tuple[str, ...]:
@@ -279,25 +264,6 @@ def _to_be_made(card: DeviceIdentity, profile: str, host: HostView) -> DeviceIde
         None,
     )
     return DeviceIdentity(card.node, card.ordinal, card.uuid, None, card.product, usable, profile)
-
-
-def _scattered(
-    request: WorkloadRequest,
-    assignments: Mapping[str, tuple[DeviceIdentity, ...]],
-    hosts: Mapping[str, HostView],
-) -> Iterator[str]:
-    """Yields which constraints on a set of devices the plan does not keep; the solver knows none of them."""
-    devices = assignments[request.workload_id]
-    cards = {device_key(one.identity): _facts(one) for host in hosts.values() for one in host.cards}
-    for rule in (*_sets(request, SAME), *_sets(request, DISTINCT)):
-        values = [cards.get(str(device.uuid), {}).get(rule.key) for device in devices]
-        fits = len(set(values)) == (len(values) if rule.operator == DISTINCT else 1)
-        if None in values or not fits:
-            yield f"{request.workload_id} needs {rule.key} {rule.operator}: no such devices were found"
-
-
-def _sets(request: WorkloadRequest, operator: str) -> list[Constraint]:
-    return [rule for rule in request.constraints if rule.hard and rule.operator == operator]
 
 
 def _geometry(answer: Answer, snapshot: DraSnapshot) -> dict[str, tuple[str, ...]]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from videoflow.placement._answer import Answer, Device
 from videoflow.placement._problem import Demand, Host, Kind, Problem
-from videoflow.placement._rules import fulfils, uncheckable
-from videoflow.placement.check._packing import EMPTY, On, Packer, cut, mark, take
+from videoflow.placement._rules import agree, uncheckable
+from videoflow.placement.check._packing import EMPTY, On, Packer, cut, mark, suits, take
 
 
 def answer_faults(problem: Problem, answer: Answer) -> tuple[str, ...]:
@@ -56,6 +56,8 @@ def _place(
         return [f"{demand.key} has other devices than it asked for"]
     if demand.peer and not Packer(problem, host).near(keys):
         return [f"{demand.key} has no peer access between its devices"]
+    if not agree(demand, host, [cards[key] for key in keys]):
+        return [f"{demand.key} has devices that are not alike, or not apart, as it asks"]
     if host.excluded or uncheckable(problem, demand):
         return [f"{demand.key} cannot be on {host.name}"]
     faults = []
@@ -67,8 +69,7 @@ def _place(
             after = next((way for way in ways if here in way[1] and here not in on[key][1]), None)
         else:
             after = take(problem, host, cards[key], on[key], demand)
-        rules = all(fulfils(rule, host, cards[key]) for rule in demand.rules if rule.hard)
-        if after is None or not rules:
+        if after is None or not suits(demand, host, cards[key]):
             faults.append(f"{demand.key} cannot be on {key}")
         else:
             on[key] = after

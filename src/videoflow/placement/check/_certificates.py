@@ -6,9 +6,19 @@ from itertools import product
 
 from videoflow.placement._answer import Answer, Certificate, Label, Measure, Proof
 from videoflow.placement._problem import Card, Demand, Host, Kind, Problem
-from videoflow.placement._rules import fulfils, uncheckable
+from videoflow.placement._rules import uncheckable
 from videoflow.placement.check._answers import placed_on, used
-from videoflow.placement.check._packing import EMPTY, MOST_STEPS, Packer, TooLarge, cut, mark, possible, take
+from videoflow.placement.check._packing import (
+    EMPTY,
+    MOST_STEPS,
+    Packer,
+    TooLarge,
+    cut,
+    mark,
+    possible,
+    suits,
+    take,
+)
 
 _PARTS = 1 << 20
 
@@ -103,7 +113,7 @@ def _least(problem: Problem, demand: Demand, measure: Measure) -> Fraction:
         Fraction(width, _slots(card) if measure is Measure.PARTS else 1)
         for host in problem.hosts
         for card in host.cards
-        if not host.excluded and all(fulfils(rule, host, card) for rule in demand.rules if rule.hard)
+        if not host.excluded and suits(demand, host, card)
         for _, slices, _, _ in cut(host, card, EMPTY, demand)
         for _, width, _ in slices
     ]
@@ -201,8 +211,9 @@ def _weight_faults(problem: Problem, certificate: Certificate, core: Sequence[De
 
 
 def _alone_on(problem: Problem, host: Host, card: Card, demand: Demand) -> bool:
-    rules = all(fulfils(rule, host, card) for rule in demand.rules if rule.hard)
-    return rules and not uncheckable(problem, demand) and take(problem, host, card, EMPTY, demand) is not None
+    if uncheckable(problem, demand) or not suits(demand, host, card):
+        return False
+    return take(problem, host, card, EMPTY, demand) is not None
 
 
 def _heaviest(problem: Problem, card: Card, here: Sequence[Demand], weights: Mapping[str, int]) -> int:

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from videoflow.placement._catalogue import Profile
 from videoflow.placement._problem import Card, Demand, Host, Kind, Problem
-from videoflow.placement._rules import fulfils, uncheckable
+from videoflow.placement._rules import agree, fulfils, uncheckable
 
 MOST_STEPS = 200_000
 _GIVES = {"physical": set(Kind), "mig": {Kind.SLICE}, "time-sliced": {Kind.SHARE}, "mps": {Kind.SHARE}}
@@ -68,11 +68,7 @@ class Packer:
         )
 
     def _ways(self, demand: Demand, cards: tuple[On, ...]) -> Iterator[tuple[On, ...]]:
-        allowed = [
-            index
-            for index, card in enumerate(self._host.cards)
-            if all(fulfils(rule, self._host, card) for rule in demand.rules if rule.hard)
-        ]
+        allowed = [index for index, card in enumerate(self._host.cards) if suits(demand, self._host, card)]
         if demand.kind is Kind.SLICE:
             if not demand.peer or demand.count == 1:
                 yield from self._cuts(demand, cards, demand.count, allowed)
@@ -80,6 +76,8 @@ class Packer:
         for chosen in combinations(allowed, demand.count):
             keys = [self._host.cards[index].key for index in chosen]
             if demand.peer and not self.near(keys):
+                continue
+            if not agree(demand, self._host, [self._host.cards[index] for index in chosen]):
                 continue
             after = list(cards)
             for index in chosen:
@@ -92,21 +90,37 @@ class Packer:
                 yield tuple(after)
 
     def _cuts(
-        self, demand: Demand, cards: tuple[On, ...], left: int, allowed: Sequence[int]
+        self,
+        demand: Demand,
+        cards: tuple[On, ...],
+        left: int,
+        allowed: Sequence[int],
+        chosen: tuple[int, ...] = (),
     ) -> Iterator[tuple[On, ...]]:
         if not left:
             yield cards
             return
+        on = [self._host.cards[index] for index in chosen]
         for index in allowed:
+            if not agree(demand, self._host, [*on, self._host.cards[index]]):
+                continue
             for made in cut(self._host, self._host.cards[index], cards[index], demand):
                 self._step()
                 after = (*cards[:index], made, *cards[index + 1 :])
-                yield from self._cuts(demand, after, left - 1, [i for i in allowed if i >= index])
+                later = [i for i in allowed if i >= index]
+                yield from self._cuts(demand, after, left - 1, later, (*chosen, index))
 
     def _step(self) -> None:
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise TooLarge
+
+
+def suits(demand: Demand, host: Host, card: Card) -> bool:
+    """Returns whether a card has what a demand asks of each."""
+    return agree(demand, host, [card]) and all(
+        fulfils(rule, host, card) for rule in demand.rules if rule.hard
+    )
 
 
 def take(problem: Problem, host: Host, card: Card, on: On, demand: Demand) -> On | None:
