@@ -17,8 +17,8 @@ from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._table import Table, cells
 
 LEAST_OF_A_GRAPH = 8
-MOST_OF_A_GRAPH = 50
-_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 25, 1.3
+MOST_OF_A_GRAPH = 40
+_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 22, 1.3
 _GRAPH_SEED = 1_000_003
 ALL_CELLS = tuple(cells())
 
@@ -99,7 +99,7 @@ def _search_one(
     features: frozenset[str],
     schedules: int,
     most_found: int,
-    collect: Callable[[], object],
+    collect: Callable[..., object],
 ) -> None:
     """Adds what schedules of one graph come to."""
     simulation, first = graph_of(graph, features), graph * MOST_OF_A_GRAPH
@@ -112,7 +112,7 @@ def _search_one(
     share = share_of(simulation, rarity.wanted(simulation.cells))
     for number in range(first, first + share):
         result = simulation.run(simulation.schedule(number, rarity))
-        collect()
+        collect(0)
         if result.counts:
             search.counted += 1
             search.table.add(result.hits)
@@ -136,7 +136,7 @@ def share_of(simulation: Simulation, wanted: float = 1.0) -> int:
 
 
 @contextlib.contextmanager
-def _collecting_between_runs() -> Iterator[Callable[[], object]]:
+def _collecting_between_runs() -> Iterator[Callable[..., object]]:
     """Looks for cycles of garbage only where it is told to: what a run leaves is small, and still cached."""
     was_enabled = gc.isenabled()
     gc.disable()

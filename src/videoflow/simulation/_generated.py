@@ -54,7 +54,7 @@ _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
-_SHARES = {"moody": (0.1, 0.5), "latest": (0.15, 0.6), "fatal": (0.12, 0.4), "effect-keys": (0.4, 0.9)}
+_SHARES = {"moody": (0.1, 0.5), "latest": (0.15, 0.6), "fatal": (0.12, 0.8), "effect-keys": (0.4, 0.9)}
 """Feature → how often it is drawn where it could be: usually, and in a graph that is to have much of it."""
 WISHES: tuple[frozenset[str], ...] = tuple(
     frozenset(wished.split())
@@ -175,10 +175,12 @@ def _unread(growing: _Growing) -> int:
 
 def _source(growing: _Growing) -> None:
     chance = growing.chance
-    live = growing.has("live", 0.45 if "beside" in growing.often else 0.2)
+    fails = "fatal" in growing.often
+    live = not fails and growing.has("live", 0.45 if "beside" in growing.often else 0.2)
     growing.renumbers |= live
     cls = library.Live if live else library.TwoPorts if chance.random() < 0.2 else library.Source
-    items = _MOST_ITEMS if chance.random() < _LONG else chance.choice((0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7))
+    usual = (3, 4, 5) if fails else (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 7)
+    items = _MOST_ITEMS if chance.random() < _LONG else chance.choice(usual)
     name = growing.name("source")
     label = f"group-{name}" if growing.has("fused", 0.9 if "beside" in growing.often else 0.2) else ""
     options: dict[str, Any] = {"name": name, "fuse": label} if label else {"name": name}
@@ -236,8 +238,9 @@ def _trouble(growing: _Growing, *, reads: bool) -> dict[str, list[int]]:
         if growing.troubled < 2 and (reads or kind != "killer") and growing.has(kind, share):
             growing.troubled += 1
             growing.fatal |= kind == "fatal"
+            first = int("fatal" in growing.often)  # what came before is to be at hand
             found[kind] = sorted(
-                {growing.chance.randrange(3) for _ in range(growing.chance.choice((1, 1, 2)))}
+                {first + growing.chance.randrange(3) for _ in range(growing.chance.choice((1, 1, 2)))}
             )
     return found
 
@@ -297,7 +300,7 @@ def _class(growing: _Growing, *, joins: bool, deep: bool, beside: bool) -> NodeC
         return library.LastWords
     if "moody" in growing.often and not joins and growing.draws("moody"):
         return library.Moody
-    if growing.has("state", 0.5 if joins or growing.fatal or "fatal" in growing.often else 0.25):
+    if growing.has("state", 0.8 if "fatal" in growing.often else 0.5 if joins or growing.fatal else 0.25):
         if growing.has("flush", 0.8 if growing.fatal else 0.5):
             return library.LastWords
         if growing.has("snapshots", 0.4):

@@ -12,7 +12,8 @@ Hit = tuple[str, str, str]
 """(point, action, kind of task)."""
 
 _SHARPNESS = 2.5
-_LEAST_WANTED, _MOST_WANTED = 0.5, 4.0
+_LEAST_WANTED, _MOST_WANTED = 0.4, 2.0
+_USUALLY = 2.0  # the rarest cells of a graph were hit less often than all in the mean, in this proportion
 
 
 class Rarity:
@@ -33,11 +34,11 @@ class Rarity:
         return [(1 + counts.get(cell, 0)) ** -_SHARPNESS for cell in cells]
 
     def wanted(self, cells: Sequence[Hit]) -> float:
-        """Returns how much a graph with these cells is wanted, compared with usual ones: 0.5 to 4."""
+        """Returns how much a graph with these cells is wanted, compared with usual ones: 0.4 to 2."""
         counts = self._counts
         if not cells:
             return 1.0
         usual = sum(counts.get(cell, 0) for cell in self._cells) / len(self._cells)
         rarest = sorted(counts.get(cell, 0) for cell in set(cells))[: len(KINDS)]
-        ratio = (1 + usual) / (1 + sum(rarest) / len(rarest))
+        ratio = (1 + usual) / (1 + sum(rarest) / len(rarest)) / _USUALLY
         return min(_MOST_WANTED, max(_LEAST_WANTED, ratio))

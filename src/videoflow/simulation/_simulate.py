@@ -18,9 +18,10 @@ from videoflow.simulation._telling import Event
 
 MOST_FAULTS = 5
 MOST_DEATHS = 4
-_STOPS = 0.08
-_AT_DEATH = 0.4
-_GIVEN_UP = 0.3
+_STOPS = 0.06
+_AT_DEATH = 0.25
+_RESUMED_AT_DEATH = 0.03
+_GIVEN_UP = 0.4
 _AGAIN = 0.25
 _QUITS = 0.5
 _RESUMED = 0.6
@@ -75,6 +76,7 @@ class Simulation:
         }
         self._live_readers = live_readers(subject.plan)
         self._references: dict[tuple[tuple[str, int], ...] | None, Outcome] = {}
+        self._all_items: tuple[tuple[str, int], ...] = ()
         self._hits: dict[tuple[str, str], int] = {}
         self._places: list[Place] = []
         self.cells: list[Hit] = []
@@ -86,11 +88,14 @@ class Simulation:
 
     def reference(self, items: tuple[tuple[str, int], ...] | None) -> Outcome:
         """Returns what a run without faults comes to, of sources of at most so many items."""
+        if not items or items == self._all_items:
+            items = None
         found = self._references.get(items)
         if found is None:
             run = SimulatedRun(self.subject, Schedule(0, items=items, calm=True), peaceful=True).go()
             found = self._references[items] = outcome_of(run)
             if items is None:
+                self._all_items = _items_made(found)
                 self._hits, self.steps = {**self._only_with_faults(), **run.hits()}, run.step
                 self._places = places_of(self._hits)
                 self._may_be_given_up = self._fatal()
@@ -145,8 +150,10 @@ class Simulation:
             self._live_readers,
         )
         if self._may_be_given_up and chance.random() < _GIVEN_UP:
-            faults += (self._death_of_who_is_given_up(chance),)
+            faults = (*faults[:2], *self._death_of_who_is_given_up(chance))
         seed = chance.getrandbits(32)
+        if chance.random() < _RESUMED_AT_DEATH:
+            return self._resumed_at_death(chance, seed, faults[:1])
         if chance.random() >= _STOPS:
             return Schedule(seed, faults)
         first = 1 + int(chance.random() * self.steps)
@@ -161,18 +168,30 @@ class Simulation:
             resumed=not again and chance.random() < _RESUMED,
         )
 
-    def _death_of_who_is_given_up(self, chance: random.Random) -> PlannedFault:
-        """Returns a death of who may have failed the run: another one gives up what it has not settled."""
+    def _death_of_who_is_given_up(self, chance: random.Random) -> tuple[PlannedFault, ...]:
+        """Returns a death of who has failed the run, when it has committed what came before in one batch."""
         station = chance.choice(self._may_be_given_up)
-        return PlannedFault(
-            station, "commit.after", "crash", 1 + int(chance.random() * self._hits[station, "commit.after"])
+        return (
+            PlannedFault(station, "acquire.after", "delay"),
+            PlannedFault(station, "commit.after", "crash", chance.choice((1, 1, 2))),
         )
+
+    def _resumed_at_death(
+        self, chance: random.Random, seed: int, faults: tuple[PlannedFault, ...]
+    ) -> Schedule:
+        """Returns one in which a source dies and the run is stopped, to be resumed, before it is back."""
+        places = [(s, p) for s, p in self._hits if p == "publish.accepted" and "source" in self._kinds[s]]
+        if places:
+            station, point = chance.choice(places)
+            hit = 1 + int(chance.random() * self._hits[station, point])
+            faults += (PlannedFault(station, point, chance.choice(("crash", "raise")), hit),)
+        step = self._death_in(Schedule(seed, faults))
+        return Schedule(seed, faults, stops=(step,) if step else (), resumed=True)
 
     def _death_in(self, schedule: Schedule) -> int:
         """Returns the step after the first in which a worker ends early, 0 where none does."""
-        run = SimulatedRun(self.subject, schedule, telling=True).go()
-        ends = (event.step for event in run.story if event.what.startswith(("dies", "breaks")))
-        return 1 + next(ends, -1)
+        run = SimulatedRun(self.subject, schedule, to_first_death=True).go()
+        return run.first_death + 1 if run.first_death else 0
 
     def run(self, schedule: Schedule, *, telling: bool = False) -> Result:
         """Runs one schedule and judges it."""
