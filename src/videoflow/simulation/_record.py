@@ -18,6 +18,7 @@ Value = Any
 """Whatever an edge carries."""
 Mark = Hashable
 """What stands for a value: equal for equal values, and small."""
+_PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 
 
 class Made(NamedTuple):
@@ -87,14 +88,17 @@ class Record:
 
 def mark(value: Value) -> Mark:
     """Returns what stands for a value."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
+    plain: Mark = value
+    if type(value) in _PLAIN:
+        return plain
+    if isinstance(value, (list, tuple)):
+        return tuple([mark(part) for part in value])
+    if isinstance(value, dict):
+        return tuple([(key, mark(part)) for key, part in value.items()])
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, zlib.crc32(np.ascontiguousarray(value).data)
-    if isinstance(value, (list, tuple)):
-        return tuple(mark(part) for part in value)
-    if isinstance(value, dict):
-        return tuple((key, mark(part)) for key, part in value.items())
+    if isinstance(value, (int, float, str, bytes)):
+        return plain
     if isinstance(value, msgspec.Struct):
         return tuple(mark(getattr(value, name)) for name in value.__struct_fields__)
     if is_dataclass(value):

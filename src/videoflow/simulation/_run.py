@@ -46,6 +46,7 @@ class SimulatedRun:
     Attributes:
         violations: What was seen while it ran that may not be.
         story: What happened, where it is told.
+        first_death: Step in which a worker ended early first; 0: none did.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class SimulatedRun:
         peaceful: bool = False,
         filling: frozenset[str] = frozenset(),
         earlier: "tuple[SimulatedRun, Suspended] | None" = None,
+        to_first_death: bool = False,
     ) -> None:
         self.subject = subject
         self.schedule = schedule
@@ -66,6 +68,8 @@ class SimulatedRun:
         self.telling = telling
         self.peaceful = peaceful
         self.filling = filling
+        self.to_first_death = to_first_death
+        self.first_death = 0
         self.chance = random.Random(schedule.seed)
         self.time = Now()
         self.clock = StationClock(self.time, Script())
@@ -90,15 +94,12 @@ class SimulatedRun:
         self.quit = False
         self.limits = dict(schedule.items or ())
         plan = subject.plan
-        planned: dict[str, list[PlannedFault]] = {}
-        for fault in schedule.faults:
-            planned.setdefault(fault.station, []).append(fault)
         self.stations = [
             Station(
                 self,
                 task,
                 slot,
-                Script(planned.get(f"{task.name}-{slot}", ()), counts=schedule.calm),
+                Script(schedule.of(f"{task.name}-{slot}"), counts=schedule.calm),
                 rank=rank,
                 fenced=task.name in subject.fenced,
             )
@@ -239,6 +240,8 @@ class SimulatedRun:
                 since = self.time.seconds
             if station.done:
                 live.remove(station)
+            if self.first_death and self.to_first_death:
+                return
             if self.step > _MOST_STEPS:
                 self._stalled(live, "the run does not come to its end")
                 return
@@ -305,11 +308,13 @@ class SimulatedRun:
             self._tell(station, f"ends with {station.kind}" if ending is Ending.ENDED else "quits")
             self._leave(station)
             station.done = True
-        elif ending is Ending.DIED:
-            self._tell(station, "dies")
+        elif ending in (Ending.DIED, Ending.BROKE):
+            self.first_death = self.first_death or self.step
+            if ending is Ending.BROKE:
+                self._broke(station)
+            else:
+                self._tell(station, "dies")
             self._bury(station)
-        elif ending is Ending.BROKE:
-            self._broke(station)
 
     def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
         if type(action) is actions.NextItem:
@@ -378,7 +383,6 @@ class SimulatedRun:
         if not expected:
             self.violations.append(f"{station.name} could not go on: {type(error).__name__}: {error}")
         station.break_down()
-        self._bury(station)
 
     def _tell(self, station: Station, what: str) -> None:
         if self.telling:

@@ -110,6 +110,10 @@ class Schedule:
     items: tuple[tuple[str, int], ...] | None = None
     calm: bool = False
 
+    def of(self, station: str) -> list[PlannedFault]:
+        """Returns the faults of one station."""
+        return [fault for fault in self.faults if fault.station == station]
+
 
 _ENDS = frozenset(("crash", "raise", "replace"))
 _NEEDED = frozenset(("call:look", "call:acquire", "call:observe", "call:commit"))

@@ -81,7 +81,7 @@ class MemoryMessaging(MemoryPublisher, MemoryReceiver, MessagingBackend):
         """Returns how far a subscription has come."""
 
         def read() -> SubscriptionStatus:
-            channel, found = self._broker.subscription(subscription)
+            channel, found = self._subscription(subscription)
             self._watch(found).seen = found.version
             drained, finished = found.progress(channel.sealed)
             return SubscriptionStatus(

@@ -62,7 +62,7 @@ class MemoryReceiver(Owned, Receiver):
     def __init__(self, broker: MemoryBroker, owner: str, clock: Clock) -> None:
         super().__init__(broker, owner, clock)
         self._watches: dict[Subscription, _Watch] = {}
-        self._last_subscription: tuple[SubscriptionId, int, Channel, Subscription] | None = None
+        self._found: dict[SubscriptionId, tuple[int, Channel, Subscription]] = {}
 
     def receive(
         self,
@@ -104,7 +104,7 @@ class MemoryReceiver(Owned, Receiver):
     def waitable(self, subscription: SubscriptionId) -> Waitable:
         """Returns what is ready when there is something to lease, or a status that was not observed."""
         with self._broker.lock:
-            return self._watch(self._broker.subscription(subscription)[1]).waitable
+            return self._watch(self._subscription(subscription)[1]).waitable
 
     def holds_for(self, subscription: Subscription) -> bool:
         """Whether `receive` would return something, or refuse."""
@@ -188,10 +188,10 @@ class MemoryReceiver(Owned, Receiver):
             return known(Acquired(floors, tuple(found.settled_by_reader().records())), now)
 
     def _subscription(self, name: SubscriptionId) -> tuple[Channel, Subscription]:
-        last, removals = self._last_subscription, self._broker.removals
-        if last is None or last[0] is not name or last[1] != removals:
-            last = self._last_subscription = name, removals, *self._broker.subscription(name)
-        return last[2], last[3]
+        found, removals = self._found.get(name), self._broker.removals
+        if found is None or found[0] != removals:
+            found = self._found[name] = removals, *self._broker.subscription(name)
+        return found[1], found[2]
 
     def _watch(self, subscription: Subscription) -> _Watch:
         watch = self._watches.get(subscription)
