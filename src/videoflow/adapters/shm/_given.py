@@ -47,36 +47,36 @@ class GivenFeed(Feed):
     def dispatch(self) -> None:
         """Gives out what credit, spread and the replicas' load allow."""
         while self.returned or self.next < self.owner.visible:
-            if not self._some(min(self.returned) if self.returned else self.next):
+            sequence = min(self.returned) if self.returned else self.next
+            record = self.owner.records.get(sequence)
+            if record is None or not record.waiting & self.bit:
+                self._pass(sequence)
+            elif len(self.peers) == 1 and not self.returned and not self.place.stamps[0]:
+                if not self._give_on(sequence):
+                    break
+            elif not self._give_one(sequence, record):
                 break
         if self._given:
             self._tell()
 
-    def _some(self, sequence: int) -> bool:
-        """Gives out a record, or as many from it on as one replica can take; returns whether to go on."""
-        record = self.owner.records.get(sequence)
-        if record is None or not record.waiting & self.bit:
-            self._pass(sequence)
-            return True
-        allowed = 1 if self.returned else self._allowed()
-        replica = self._least_loaded(record) if allowed > 0 and self._affords(record) else -1
-        if replica < 0:
+    def _give_one(self, sequence: int, record: Record) -> bool:
+        """Gives out a record; returns whether there was somebody to take it."""
+        if not self.returned and self._allowed() <= 0:
             return False
-        if allowed == 1 or len(self.peers) > 1:
+        replica = self._least_loaded(record) if self._affords(record) else -1
+        if replica >= 0:
             self._give(sequence, record, replica, self.returned.get(sequence, 1))
-        else:
-            self._give_many(sequence, min(sequence + allowed, self.owner.visible), replica)
-        return True
+        return replica >= 0
 
-    def _give_many(self, first: int, end: int, replica: int) -> None:
-        """Gives the only replica what nobody had, from a record that it can take up to one that it cannot."""
+    def _give_on(self, first: int) -> bool:
+        """Gives the only replica what nobody had, as far as it can take it; returns whether it was any."""
         records, bit, words, mask = self.owner.records, self.bit, self._words, self.mask
         credit_items, credit_bytes, share = self._credit_items, self._credit_bytes, self._share
-        items, size, load = self._items, self._bytes, self._loads[replica]
-        assignments, told = self.place.assignments[self.owner.slot], assignment(0, 0, 1, replica)
-        mine, given = self.outstanding[replica], self._given.setdefault((replica, 0, 1), [])
-        sequence = first
-        while sequence < end:
+        items, size, load = self._items, self._bytes, self._loads[0]
+        assignments, told = self.place.assignments[self.owner.slot], assignment(0, 0, 1, 0)
+        mine, given = self.outstanding[0], []
+        end = min(first + self._allowed(), self.owner.visible) if self.connected[0] else first
+        for sequence in range(first, end):
             record = records.get(sequence)
             if record is None or not record.waiting & bit:
                 break
@@ -89,10 +89,12 @@ class GivenFeed(Feed):
             mine[sequence] = record.size if record.data else -1
             words[assignments + (sequence & mask)] = sequence << 24 | told
             given.append(sequence)
-            sequence += 1
-        self._items, self._bytes, self._loads[replica] = items, size, load
-        self.next = sequence
-        words[self.place.assigned[self.owner.slot]] = sequence
+        if given:
+            self._items, self._bytes, self._loads[0] = items, size, load
+            self.next = given[-1] + 1
+            words[self.place.assigned[self.owner.slot]] = self.next
+            self._given.setdefault((0, 0, 1), []).extend(given)
+        return bool(given)
 
     def greet(self, replica: int) -> None:
         """A reader is connected: what it has is said again, since the earlier socket may have lost it.

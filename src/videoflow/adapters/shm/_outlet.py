@@ -223,7 +223,7 @@ class Outlet(Waiting):
         now = self.clock.monotonic()
         first = self.ring.append(records, now)
         if self.feeds:
-            self._keep(first, envelopes, [(code == _DATA_CODE, cost) for _, code, cost in records], now)
+            self._keep(first, envelopes, records, now)
         return first
 
     def knows(self, envelope: Envelope) -> bool:
@@ -278,20 +278,18 @@ class Outlet(Waiting):
             self._row_count += max(1, len(envelope.intervals))
 
     def _keep(
-        self, first: int, envelopes: Sequence[Envelope], costs: Sequence[tuple[bool, int]], now: float
+        self, first: int, envelopes: Sequence[Envelope], records: Sequence[tuple[bytes, int, int]], now: float
     ) -> None:
-        """Keeps what readers need of records from `first` on; each is (whether it is an item, its cost)."""
+        """Keeps what readers need of records from `first` on, each as (bytes, kind, cost)."""
         every = self._everybody
         kept = [
-            Record(
-                envelope, data, cost, self._taken(envelope) if envelope.payloads else (), every, every, now
-            )
-            for envelope, (data, cost) in zip(envelopes, costs, strict=False)
+            Record(e, code == _DATA_CODE, cost, self._taken(e) if e.payloads else (), every, every, now)
+            for e, (_, code, cost) in zip(envelopes, records, strict=False)
         ]
         self.records.update(enumerate(kept, first))
         if self._reliable:
-            self._items += sum([data for data, _ in costs])
-            self._bytes += sum([cost for _, cost in costs])
+            self._items += sum([code == _DATA_CODE for _, code, _ in records])
+            self._bytes += sum([cost for _, _, cost in records])
 
     def _taken(self, envelope: Envelope) -> tuple[Slot, ...]:
         """Returns the payload slots of an envelope, needed by its record from now on."""
@@ -367,7 +365,7 @@ class Outlet(Waiting):
         for sequence in range(self.ring.tail, self.ring.head):
             data, code, arrived, size = read_record(self.log, self.ring.place, sequence)
             envelope = decode_envelope(data, self.channel)
-            self._keep(sequence, (envelope,), ((code == _DATA_CODE, size),), arrived)
+            self._keep(sequence, (envelope,), ((b"", code, size),), arrived)
             record = self.records[sequence]
             for feed in self.feeds:
                 feed.adopt(sequence, record)
