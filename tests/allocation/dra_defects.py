@@ -1,16 +1,11 @@
 """One defect or more for each property that DRA is held to, with cards cut by hand and by the driver."""
 
-from tests.allocation.planted import RECORDED, Defect
-from tests.promises.planting import Change
+from tests.allocation.planted import RECORDED, TERMS, Defect, defect
 
 PACKAGE = "videoflow.deploy.allocation_dra"
 BACKEND, CAPABILITIES, GATES = "_backend.py", "_capabilities.py", "_gates.py"
 INVENTORY, OPERATION, PLANNING = "_inventory.py", "_operation.py", "_planning.py"
 POOLS, RECORDS, SEEING = "_pools.py", "_records.py", "_seeing.py"
-
-
-def defect(properties: str, test: str, *changes: tuple[str, str, str]) -> Defect:
-    return Defect(tuple(properties.split()), f"test_alloc_{test}", tuple(Change(*one) for one in changes))
 
 
 POSSIBLE = "return model is not None and is_legal(model, layout) and set(layout) <= published"
@@ -21,7 +16,7 @@ BOTH: dict[str, Defect] = {
     "a whole card passes for a slice": defect(
         "ALLOC-26",
         "26_accounting_is_never_taken_for_isolation",
-        (PLANNING, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
+        (TERMS, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
     ),
     "nobody asks who was given the device": defect(
         "ALLOC-4",
@@ -163,13 +158,13 @@ BOTH: dict[str, Defect] = {
     "constraints are dropped": defect(
         "ALLOC-31",
         "31_hard_constraints_are_kept_or_refused_and_soft_ones_stay_soft",
-        (PLANNING, "            if rule.operator in _OPERATORS and rule.key", "            if rule.key"),
+        (PLANNING, "            if rule.operator in OPERATORS and rule.key", "            if rule.key"),
         (PLANNING, "            if (is_placing(rule) or rule.key", "            if (not rule or rule.key"),
     ),
     "a default is passed over": defect(
         "ALLOC-34",
         "34_a_default_is_said_to_be_one",
-        (CAPABILITIES, "if provenance is not Provenance.EXPLICIT", "if provenance is None"),
+        (TERMS, "if provenance is not Provenance.EXPLICIT", "if provenance is None"),
     ),
 }
 
@@ -177,7 +172,7 @@ BY_HAND: dict[str, Defect] = {
     "a whole card passes for a slice of it": defect(
         "ALLOC-1",
         "1_a_layout_beyond_the_card_is_refused_with_nothing_written",
-        (PLANNING, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
+        (TERMS, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
     ),
     "a host is counted though it was left out": defect(
         "ALLOC-8",

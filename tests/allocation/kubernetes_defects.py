@@ -1,6 +1,6 @@
 """One defect or more for each property that a cluster is held to; each is a small change of its code."""
 
-from tests.allocation.planted import RECORDED, Defect, defect
+from tests.allocation.planted import RECORDED, TERMS, Defect, defect
 
 PACKAGE = "videoflow.deploy.allocation_kubernetes"
 BACKEND, HOSTS, INVENTORY = "_backend.py", "_hosts.py", "_inventory.py"
@@ -186,7 +186,7 @@ DEFECTS: dict[str, Defect] = {
     "a whole card passes for a slice": defect(
         "ALLOC-26",
         "26_accounting_is_never_taken_for_isolation",
-        (PLANNING, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
+        (TERMS, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
     ),
     "a card in use is cut": defect(
         "ALLOC-28",
@@ -210,11 +210,11 @@ DEFECTS: dict[str, Defect] = {
     "constraints are dropped": defect(
         "ALLOC-31",
         "31_hard_constraints_are_kept_or_refused_and_soft_ones_stay_soft",
-        (PLANNING, "in request.constraints if rule.operator in _OPERATORS)", "in request.constraints[:0])"),
+        (PLANNING, "in request.constraints if rule.operator in OPERATORS)", "in request.constraints[:0])"),
     ),
     "a default is passed over": defect(
         "ALLOC-34",
         "34_a_default_is_said_to_be_one",
-        (PLANNING, "        if provenance is not Provenance.EXPLICIT\n", "        if provenance is None\n"),
+        (TERMS, "        if provenance is not Provenance.EXPLICIT\n", "        if provenance is None\n"),
     ),
 }

@@ -1,6 +1,6 @@
 """One defect or more for each property that the allocator of one host is held to."""
 
-from tests.allocation.planted import Defect, defect
+from tests.allocation.planted import TERMS, Defect, defect
 
 PACKAGE = "videoflow.deploy.allocation_local"
 BACKEND, BINDINGS, CLAIMS, INVENTORY = "_backend.py", "_bindings.py", "_claims.py", "_inventory.py"
@@ -16,7 +16,7 @@ DEFECTS: dict[str, Defect] = {
     "whoever asks for a slice gets a card": defect(
         "ALLOC-1",
         "1_a_layout_beyond_the_card_is_refused_with_nothing_written",
-        (PLANNING, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
+        (TERMS, "Sharing.ISOLATED_MIG: Kind.SLICE", "Sharing.ISOLATED_MIG: Kind.WHOLE"),
     ),
     "a small slice will do where a card would have to be cut anew": defect(
         "ALLOC-28",

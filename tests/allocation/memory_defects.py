@@ -1,6 +1,6 @@
 """One defect or more for each property that the reference is held to; each is a small change of its code."""
 
-from tests.allocation.planted import RECORDED, Defect, defect
+from tests.allocation.planted import RECORDED, TERMS, Defect, defect
 
 PACKAGE = "videoflow.backends.memory.allocation"
 BACKEND, HOLDING, OPERATION = "_backend.py", "_holding.py", "_operation.py"
@@ -339,14 +339,14 @@ DEFECTS: dict[str, Defect] = {
         "ALLOC-31",
         "31_hard_constraints_are_kept_or_refused_and_soft_ones_stay_soft",
         (
-            PLANNING,
-            "Operator(rule.operator), rule.values, rule.hard)",
-            "Operator(rule.operator), rule.values)",
+            TERMS,
+            "Operator(constraint.operator), constraint.values, constraint.hard)",
+            "Operator(constraint.operator), constraint.values)",
         ),
     ),
     "defaults are not said": defect(
         "ALLOC-34",
         "34_a_default_is_said_to_be_one",
-        (PLANNING, "        if provenance is not Provenance.EXPLICIT\n", "        if not provenance\n"),
+        (TERMS, "        if provenance is not Provenance.EXPLICIT\n", "        if not provenance\n"),
     ),
 }

@@ -17,8 +17,13 @@ from types import ModuleType
 from tests.promises.planting import PRODUCT, Change
 
 # What allocators share; each copied package has a copy of it.
-SHARED = ("videoflow.backends.allocation.lifecycle", "videoflow.deploy.kubernetes_records")
+SHARED = (
+    "videoflow.backends.allocation.lifecycle",
+    "videoflow.backends.allocation.planning",
+    "videoflow.deploy.kubernetes_records",
+)
 RECORDED = "lifecycle/_recorded.py"
+TERMS = "planning/_terms.py"
 _numbers = count()
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from videoflow.backends.allocation import (
     Constraint,
     Feature,
-    Provenance,
     Sharing,
     WorkloadRequest,
     allocation_rejections,
@@ -64,15 +63,6 @@ def refusals(requests: Sequence[WorkloadRequest], settings: DraSettings, gates: 
         found += [f"{request.workload_id} {why}" for lacks, why in _lacks(request, gates) if lacks]
         found += [f"{request.workload_id} {why}" for why in _unknown(request, settings, gates)]
     return [*found, *_groups(requests)]
-
-
-def defaults(request: WorkloadRequest) -> list[str]:
-    """Returns which figures of a request nobody gave."""
-    return [
-        f"{request.workload_id}: {name} {getattr(request, name)} is a {provenance}"
-        for name, provenance in sorted(request.provenance.items())
-        if provenance is not Provenance.EXPLICIT
-    ]
 
 
 def _lacks(request: WorkloadRequest, gates: Gates) -> list[tuple[bool, str]]:

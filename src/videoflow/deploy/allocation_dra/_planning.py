@@ -1,28 +1,33 @@
 """Plans: requests and a snapshot to the one solver, and its answer back; pure."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from videoflow.backends.allocation import (
     Completeness,
-    Constraint,
     DeviceIdentity,
     FeasiblePlan,
-    HostSharing,
     Infeasible,
     InventorySnapshot,
     LayoutEntry,
     PlanOutcome,
-    Sharing,
     WorkloadRequest,
     device_key,
     memory_key,
 )
+from videoflow.backends.allocation.planning import (
+    KIND_OF,
+    OPERATORS,
+    WHOLE_CARD,
+    defaults_of,
+    geometry_of,
+    plan_name,
+    rule_of,
+    uncertain_hosts,
+)
 from videoflow.deploy.allocation_dra._capabilities import (
     DISTINCT,
     SAME,
-    defaults,
     group_of,
     is_placing,
     refusals,
@@ -39,22 +44,11 @@ from videoflow.placement import (
     Demand,
     Host,
     Kind,
-    Operator,
     Problem,
-    Rule,
     Slice,
     explain,
     solve,
 )
-
-WHOLE_CARD = "whole"
-_KINDS: Mapping[Sharing, Kind] = {
-    Sharing.EXCLUSIVE: Kind.WHOLE,
-    Sharing.ISOLATED_MIG: Kind.SLICE,
-    Sharing.COOPERATIVE: Kind.SHARE,
-    Sharing.ACCOUNTING_ONLY: Kind.SHARE,
-}
-_OPERATORS = {str(operator) for operator in Operator}
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ def plan_for(
         headroom_bytes=0,
     )
     answer = solve(problem, relax=False)
-    said = (*_excluded(problem), *snapshot.notes)
+    said = (*uncertain_hosts(problem), *snapshot.notes)
     if answer.refusals:
         return Infeasible((*explain(problem, answer).text().splitlines(), *said))
     hosts = {host.name: host for host in snapshot.hosts}
@@ -88,14 +82,14 @@ def plan_for(
         request.workload_id: tuple(_devices(leaders[request.workload_id], answer, hosts))
         for request in requests
     }
-    geometry = _geometry(answer, snapshot)
-    told = (snapshot.generation, assignments, geometry, tuple(repr(request) for request in requests))
+    cards = {host.name: [device_key(card.identity) for card in host.cards] for host in snapshot.hosts}
+    geometry = geometry_of(answer, cards)
     return DraPlan(
         assignments=assignments,
         geometry=geometry,
         snapshot_generation=snapshot.generation,
-        plan_id=f"plan-{hashlib.sha256(repr(told).encode()).hexdigest()[:20]}",
-        notes=(f"placement: {answer.label}", *said, *(n for request in requests for n in defaults(request))),
+        plan_id=plan_name(snapshot.generation, assignments, geometry, tuple(requests)),
+        notes=(f"placement: {answer.label}", *said, *(n for one in requests for n in defaults_of(one))),
         requests=tuple(requests),
     )
 
@@ -122,15 +116,6 @@ def layouts_in(entries: Sequence[str]) -> dict[str, tuple[tuple[str, int], ...]]
 def _refusals(snapshot: DraSnapshot) -> Iterator[str]:
     if snapshot.completeness is not Completeness.COMPLETE:
         yield "the inventory is partial, and a partial one admits nothing"
-
-
-def _excluded(problem: Problem) -> list[str]:
-    found = [f"{host.name}: {host.excluded}" for host in problem.hosts if host.excluded]
-    return found + [
-        f"{host.name}: its devices are {host.sharing}, and no whole device is certain there"
-        for host in problem.hosts
-        if host.sharing not in (HostSharing.PHYSICAL, HostSharing.UNKNOWN) and not host.excluded
-    ]
 
 
 # Into the solver ----------------------------------------------------------------------------------
@@ -191,7 +176,7 @@ def _facts(card: Published) -> dict[str, str]:
 def _demand(request: WorkloadRequest, everybody: Sequence[WorkloadRequest]) -> Demand:
     group = group_of(request)
     # A group has its card for itself, and all of it have to find room there together.
-    kind = Kind.WHOLE if group else _KINDS[request.sharing]
+    kind = Kind.WHOLE if group else KIND_OF[request.sharing]
     figures = [request.minimum_usable_memory_bytes]
     if group:
         figures.append(sum(share_bytes(one) for one in everybody if group_of(one) == group))
@@ -210,10 +195,10 @@ def _demand(request: WorkloadRequest, everybody: Sequence[WorkloadRequest]) -> D
         alike=_keys(request, everybody, SAME),
         apart=_keys(request, everybody, DISTINCT),
         rules=tuple(
-            _rule(rule)
+            rule_of(rule)
             for rule in request.constraints
             if (is_placing(rule) or rule.key == "host")
-            if rule.operator in _OPERATORS and rule.key != PROFILE_KEY
+            if rule.operator in OPERATORS and rule.key != PROFILE_KEY
         ),
     )
 
@@ -230,10 +215,6 @@ def _profiles(request: WorkloadRequest) -> tuple[str, ...]:
     return next(
         (r.values for r in request.constraints if r.hard and r.key == PROFILE_KEY and r.operator == "In"), ()
     )
-
-
-def _rule(rule: Constraint) -> Rule:
-    return Rule(rule.key, Operator(rule.operator), rule.values, rule.hard)
 
 
 # Out of the solver --------------------------------------------------------------------------------
@@ -264,17 +245,3 @@ def _to_be_made(card: DeviceIdentity, profile: str, host: HostView) -> DeviceIde
         None,
     )
     return DeviceIdentity(card.node, card.ordinal, card.uuid, None, card.product, usable, profile)
-
-
-def _geometry(answer: Answer, snapshot: DraSnapshot) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for host in snapshot.hosts:
-        entries = tuple(
-            str(LayoutEntry(key, *placed))
-            for key in (device_key(card.identity) for card in host.cards)
-            if key in answer.layouts
-            for placed in [(piece.profile, piece.start) for piece in answer.layouts[key]] or [(WHOLE_CARD, 0)]
-        )
-        if entries:
-            found[host.name] = entries
-    return found

@@ -15,13 +15,13 @@ from videoflow.backends.allocation import (
     WorkloadBindings,
     WorkloadRequest,
 )
+from videoflow.backends.allocation.planning import defaults_of
 from videoflow.deploy.allocation_dra._capabilities import (
     DISTINCT,
     HOST,
     SAME,
     SHARED,
     attribute_name,
-    defaults,
     group_of,
     is_placing,
     refusals,
@@ -89,7 +89,7 @@ def render(
     bindings, notes = {}, list[str]()
     for request in requests:
         spec, said = claim_spec(request, settings, gates)
-        notes += [*said, *defaults(request)]
+        notes += [*said, *defaults_of(request)]
         bindings[request.workload_id] = _bound(request, spec, settings)
     return Rendering(bindings, tuple(notes))
 

@@ -1,8 +1,7 @@
 """Plans: requests and a snapshot to the one solver, and its answer back; pure."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from videoflow.backends.allocation import (
     Completeness,
@@ -14,11 +13,20 @@ from videoflow.backends.allocation import (
     InventorySnapshot,
     LayoutEntry,
     PlanOutcome,
-    Provenance,
     Sharing,
     WorkloadRequest,
     allocation_rejections,
     device_key,
+)
+from videoflow.backends.allocation.planning import (
+    KIND_OF,
+    OPERATORS,
+    WHOLE_CARD,
+    defaults_of,
+    geometry_of,
+    plan_name,
+    rule_of,
+    uncertain_hosts,
 )
 from videoflow.backends.capabilities import AllocationCapabilities, Enforcement
 from videoflow.deploy.allocation_kubernetes._hosts import HostView
@@ -32,7 +40,6 @@ from videoflow.placement import (
     Demand,
     Host,
     Kind,
-    Operator,
     Problem,
     Rule,
     Slice,
@@ -41,15 +48,7 @@ from videoflow.placement import (
     solve,
 )
 
-WHOLE_CARD = "whole"
 FACTS = ("host", "sharing", "product", "memory_bytes")
-_KINDS: Mapping[Sharing, Kind] = {
-    Sharing.EXCLUSIVE: Kind.WHOLE,
-    Sharing.ISOLATED_MIG: Kind.SLICE,
-    Sharing.COOPERATIVE: Kind.SHARE,
-    Sharing.ACCOUNTING_ONLY: Kind.SHARE,
-}
-_OPERATORS = {str(operator) for operator in Operator}
 
 
 @dataclass(frozen=True)
@@ -74,25 +73,22 @@ def plan_for(
         headroom_bytes=0,
     )
     answer = solve(problem, relax=False)
-    excluded = [f"{host.name}: {host.excluded}" for host in problem.hosts if host.excluded]
-    excluded += [
-        f"{host.name}: its devices are {host.sharing}, and no whole device is certain there"
-        for host in problem.hosts
-        if host.sharing not in (HostSharing.PHYSICAL, HostSharing.UNKNOWN) and not host.excluded
-    ]
-    said = (*excluded, *snapshot.notes)
+    said = (*uncertain_hosts(problem), *snapshot.notes)
     if answer.refusals:
         return Infeasible((*explain(problem, answer).text().splitlines(), *said))
     hosts = {host.name: host for host in snapshot.hosts}
     assignments = {request.workload_id: tuple(_devices(request, answer, hosts)) for request in requests}
-    geometry = _geometry(answer, snapshot)
-    told = (snapshot.generation, assignments, geometry, tuple(repr(request) for request in requests))
+    cards = {
+        host.name: [device_key(host.card(ordinal)) for ordinal in range(len(host.cards))]
+        for host in snapshot.hosts
+    }
+    geometry = geometry_of(answer, cards)
     return KubernetesPlan(
         assignments=assignments,
         geometry=geometry,
         snapshot_generation=snapshot.generation,
-        plan_id=f"plan-{hashlib.sha256(repr(told).encode()).hexdigest()[:20]}",
-        notes=(f"placement: {answer.label}", *said, *(n for request in requests for n in _defaults(request))),
+        plan_id=plan_name(snapshot.generation, assignments, geometry, tuple(requests)),
+        notes=(f"placement: {answer.label}", *said, *(n for one in requests for n in defaults_of(one))),
         terms={request.workload_id: _terms(request) for request in requests},
     )
 
@@ -138,12 +134,12 @@ def _refusals(
     for request in requests:
         yield from (f"{request.workload_id} {why}" for lacks, why in _lacks(request, capped) if lacks)
         for rule in request.constraints:
-            if rule.hard and (rule.key not in FACTS or rule.operator not in _OPERATORS):
+            if rule.hard and (rule.key not in FACTS or rule.operator not in OPERATORS):
                 yield f"{request.workload_id} needs {rule.key} {rule.operator}: nobody here can check that"
 
 
 def _lacks(request: WorkloadRequest, capped: bool) -> list[tuple[bool, str]]:
-    shares = _KINDS[request.sharing] is Kind.SHARE
+    shares = KIND_OF[request.sharing] is Kind.SHARE
     return [
         (request.device_count < 1, f"asks for {request.device_count} devices, which are none"),
         (
@@ -164,14 +160,6 @@ def _lacks(request: WorkloadRequest, capped: bool) -> list[tuple[bool, str]]:
             request.host_memory is not None,
             "needs host_memory: the scheduler judges that, by what its pod asks for",
         ),
-    ]
-
-
-def _defaults(request: WorkloadRequest) -> list[str]:
-    return [
-        f"{request.workload_id}: {name} {getattr(request, name)} is a {provenance}"
-        for name, provenance in sorted(request.provenance.items())
-        if provenance is not Provenance.EXPLICIT
     ]
 
 
@@ -252,7 +240,7 @@ def _facts(host: HostView) -> dict[str, str]:
 
 
 def _demand(request: WorkloadRequest) -> Demand:
-    kind = _KINDS[request.sharing]
+    kind = KIND_OF[request.sharing]
     figures = (
         request.minimum_usable_memory_bytes,
         request.reserved_memory_bytes,
@@ -264,12 +252,12 @@ def _demand(request: WorkloadRequest) -> Demand:
         count=request.device_count,
         memory_bytes=max((figure for figure in figures if figure is not None), default=0),
         peak_bytes=_terms(request).size_bytes,
-        rules=tuple(_rule(rule) for rule in request.constraints if rule.operator in _OPERATORS),
+        rules=tuple(_rule(rule) for rule in request.constraints if rule.operator in OPERATORS),
     )
 
 
 def _terms(request: WorkloadRequest) -> Terms:
-    if _KINDS[request.sharing] is not Kind.SHARE:
+    if KIND_OF[request.sharing] is not Kind.SHARE:
         return Terms()
     size = max(request.declared_peak_memory_bytes or 0, request.reserved_memory_bytes or 0)
     return Terms(shared=True, size_bytes=size, limit_bytes=request.hard_memory_limit_bytes)
@@ -278,7 +266,7 @@ def _terms(request: WorkloadRequest) -> Terms:
 def _rule(rule: Constraint) -> Rule:
     # Labels spell a product with dashes where the driver has spaces.
     values = tuple(value.replace(" ", "-") for value in rule.values) if rule.key == "product" else rule.values
-    return Rule(rule.key, Operator(rule.operator), values, rule.hard)
+    return rule_of(replace(rule, values=values))
 
 
 # Out of the solver --------------------------------------------------------------------------------
@@ -303,21 +291,6 @@ def _to_be_made(card: DeviceIdentity, profile: str, model: CardModel | None) -> 
     found = None if model is None else model.profile(profile)
     usable = None if found is None else found.usable_bytes
     return DeviceIdentity(card.node, card.ordinal, None, None, card.product, usable, profile)
-
-
-def _geometry(answer: Answer, snapshot: KubernetesSnapshot) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for host in snapshot.hosts:
-        keys = [device_key(host.card(ordinal)) for ordinal in range(len(host.cards))]
-        entries = [
-            str(LayoutEntry(key, *placed))
-            for key in keys
-            if key in answer.layouts
-            for placed in [(piece.profile, piece.start) for piece in answer.layouts[key]] or [(WHOLE_CARD, 0)]
-        ]
-        if entries:
-            found[host.name] = tuple(entries)
-    return found
 
 
 def resources_of(devices: Sequence[DeviceIdentity], hosts: Mapping[str, HostView]) -> dict[str, int]:

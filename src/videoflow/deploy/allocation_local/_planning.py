@@ -24,6 +24,7 @@ from videoflow.backends.allocation import (
     device_key,
     memory_key,
 )
+from videoflow.backends.allocation.planning import KIND_OF, OPERATORS
 from videoflow.deploy.allocation_local._guarantees import capabilities_of
 from videoflow.deploy.allocation_local._inventory import LocalSnapshot
 from videoflow.deploy.allocation_local._settings import LocalSettings, Policy
@@ -42,13 +43,6 @@ from videoflow.placement import (
     solve,
 )
 
-_KINDS = {
-    Sharing.EXCLUSIVE: Kind.WHOLE,
-    Sharing.ISOLATED_MIG: Kind.SLICE,
-    Sharing.COOPERATIVE: Kind.SHARE,
-    Sharing.ACCOUNTING_ONLY: Kind.SHARE,
-}
-_OPERATORS = {str(operator) for operator in Operator}
 _PROFILE = "mig_profile"
 
 
@@ -104,7 +98,7 @@ def _refusals(request: WorkloadRequest, snapshot: LocalSnapshot, policy: Policy)
     ]
     yield from (f"{request.workload_id}: {why}" for is_lack, why in lacks if is_lack)
     for constraint in request.constraints:
-        if constraint.hard and constraint.operator not in _OPERATORS:
+        if constraint.hard and constraint.operator not in OPERATORS:
             yield f"{request.workload_id}: nobody here can check {constraint.key} {constraint.operator}"
         elif constraint.hard and constraint.key not in known:
             yield f"{request.workload_id}: nobody here can check {constraint.key}"
@@ -205,9 +199,9 @@ def _demand(request: WorkloadRequest) -> Demand:
     profiles = [
         c.values for c in request.constraints if c.key == _PROFILE and c.hard and c.operator == Operator.IN
     ]
-    checkable = [c for c in request.constraints if c.operator in _OPERATORS]
+    checkable = [c for c in request.constraints if c.operator in OPERATORS]
     peak = max(request.declared_peak_memory_bytes or 0, request.reserved_memory_bytes or 0)
-    kind = _KINDS[request.sharing]
+    kind = KIND_OF[request.sharing]
     return Demand(
         key=request.workload_id,
         kind=kind,

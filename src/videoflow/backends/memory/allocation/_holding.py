@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from videoflow.backends.allocation import LayoutEntry, device_key
 from videoflow.backends.allocation.lifecycle import Taken
+from videoflow.backends.allocation.planning import WHOLE_CARD
 from videoflow.backends.memory.allocation._hosts import Hold, Layout, MemoryCard, MemoryHost, MemoryPod
 from videoflow.backends.memory.allocation._records import ClaimRecord, Terms
 
 HEADROOM_BYTES = 1 << 30
-WHOLE_CARD = LayoutEntry("", "whole", 0).profile
 
 
 def holds_of(record: ClaimRecord, host: str) -> dict[str, Hold]:

@@ -4,29 +4,32 @@ A card is cut anew only as a whole and only where nothing of it is in use, since
 a slice begins.
 """
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from videoflow.backends.allocation import (
     Completeness,
-    Constraint,
     DeviceIdentity,
     FeasiblePlan,
     Feature,
     Infeasible,
     InventorySnapshot,
-    LayoutEntry,
     PlanOutcome,
-    Provenance,
-    Sharing,
     WorkloadRequest,
     allocation_rejections,
     device_key,
     memory_key,
 )
+from videoflow.backends.allocation.planning import (
+    KIND_OF,
+    OPERATORS,
+    defaults_of,
+    geometry_of,
+    plan_name,
+    rule_of,
+)
 from videoflow.backends.capabilities import AllocationCapabilities
-from videoflow.backends.memory.allocation._holding import HEADROOM_BYTES, WHOLE_CARD
+from videoflow.backends.memory.allocation._holding import HEADROOM_BYTES
 from videoflow.backends.memory.allocation._hosts import STAMP
 from videoflow.backends.memory.allocation._records import Terms
 from videoflow.placement import (
@@ -36,23 +39,13 @@ from videoflow.placement import (
     Demand,
     Host,
     Kind,
-    Operator,
     Problem,
-    Rule,
     Slice,
     explain,
     layout,
     load_catalogue,
     solve,
 )
-
-_KINDS: Mapping[Sharing, Kind] = {
-    Sharing.EXCLUSIVE: Kind.WHOLE,
-    Sharing.ISOLATED_MIG: Kind.SLICE,
-    Sharing.COOPERATIVE: Kind.SHARE,
-    Sharing.ACCOUNTING_ONLY: Kind.SHARE,
-}
-_OPERATORS = {str(operator) for operator in Operator}
 
 
 @dataclass(frozen=True)
@@ -82,16 +75,15 @@ def plan_for(
     if answer.refusals:
         return Infeasible(tuple(explain(problem, answer).text().splitlines()))
     assignments = {request.workload_id: _devices(request, answer, seen) for request in requests}
-    geometry = _geometry(answer, seen)
-    name = hashlib.sha256(repr((snapshot.generation, assignments, geometry)).encode()).hexdigest()[:20]
+    geometry = geometry_of(answer, seen)
     return MemoryPlan(
         assignments=assignments,
         geometry=geometry,
         snapshot_generation=snapshot.generation,
-        plan_id=f"plan-{name}",
+        plan_id=plan_name(snapshot.generation, assignments, geometry),
         notes=(
             *_excluded(problem, answer),
-            *(note for request in requests for note in _defaults(request)),
+            *(note for request in requests for note in defaults_of(request)),
         ),
         terms={request.workload_id: _terms(request) for request in requests},
     )
@@ -111,11 +103,11 @@ def _refusals(
     facts = {"host", "sharing", "product", "uuid", "memory_bytes"}
     for request in requests:
         for rule in request.constraints:
-            if rule.hard and (rule.key not in facts or rule.operator not in _OPERATORS):
+            if rule.hard and (rule.key not in facts or rule.operator not in OPERATORS):
                 reasons.append(
                     f"{request.workload_id} needs {rule.key} {rule.operator}: nobody here can check that"
                 )
-        if _KINDS[request.sharing] is Kind.SHARE:
+        if KIND_OF[request.sharing] is Kind.SHARE:
             if request.declared_peak_memory_bytes is None:
                 reasons.append(f"{request.workload_id} shares a device and declares no peak of memory")
             if request.hard_memory_limit_bytes is not None:
@@ -139,14 +131,6 @@ def _excluded(problem: Problem, answer: Answer) -> list[str]:
                 f"{host.name}: {verdict.test}: needs {verdict.needed}, free {verdict.free} {verdict.unit}"
             )
     return notes
-
-
-def _defaults(request: WorkloadRequest) -> list[str]:
-    return [
-        f"{request.workload_id}: {name} {getattr(request, name)} is a {provenance}"
-        for name, provenance in sorted(request.provenance.items())
-        if provenance is not Provenance.EXPLICIT
-    ]
 
 
 # Into the solver ----------------------------------------------------------------------------------
@@ -220,7 +204,7 @@ def _same(profile: str, piece: DeviceIdentity) -> bool:
 
 
 def _demand(request: WorkloadRequest) -> Demand:
-    kind = _KINDS[request.sharing]
+    kind = KIND_OF[request.sharing]
     figures = [request.minimum_usable_memory_bytes]
     if kind is not Kind.SHARE:
         figures += [request.reserved_memory_bytes, request.declared_peak_memory_bytes]
@@ -231,20 +215,16 @@ def _demand(request: WorkloadRequest) -> Demand:
         memory_bytes=max((figure for figure in figures if figure is not None), default=0),
         peak_bytes=_terms(request).size_bytes or 0,
         peer=Feature.PEER_ACCESS in request.features,
-        rules=tuple(_rule(rule) for rule in request.constraints if rule.operator in _OPERATORS),
+        rules=tuple(rule_of(rule) for rule in request.constraints if rule.operator in OPERATORS),
         millicores=int((request.host_cpu or 0) * 1000),
         host_memory_bytes=request.host_memory or 0,
     )
 
 
 def _terms(request: WorkloadRequest) -> Terms:
-    if _KINDS[request.sharing] is not Kind.SHARE:
+    if KIND_OF[request.sharing] is not Kind.SHARE:
         return Terms(None)
     return Terms(max(request.declared_peak_memory_bytes or 0, request.reserved_memory_bytes or 0))
-
-
-def _rule(rule: Constraint) -> Rule:
-    return Rule(rule.key, Operator(rule.operator), rule.values, rule.hard)
 
 
 # Out of the solver --------------------------------------------------------------------------------
@@ -270,17 +250,3 @@ def _devices(
                 DeviceIdentity(card.node, card.ordinal, card.uuid, None, card.product, usable, device.profile)
             )
     return tuple(found)
-
-
-def _geometry(answer: Answer, seen: Mapping[str, _Cards]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for node, cards in seen.items():
-        entries = tuple(
-            str(LayoutEntry(key, *placed))
-            for key in cards
-            if key in answer.layouts
-            for placed in [(piece.profile, piece.start) for piece in answer.layouts[key]] or [(WHOLE_CARD, 0)]
-        )
-        if entries:
-            found[node] = entries
-    return found
