@@ -18,8 +18,9 @@ from tests.allocation.implementations import (
 HEAD = """# Allocation: properties by implementation
 
 Each property is held by laws of `videoflow.testing.examiners.allocation`, which run over every implementation
-that can be set up so; and each law is shown to be able to fail by a defect that is planted in a copy of that
-implementation. Where a property is not tried, the reason is that of the implementation.
+that can be set up so. For each property that is tried at least one law is shown to fail, by a defect that is
+planted in a copy of that implementation. Where a property is not tried, the reason is that of the
+implementation.
 
 Printed on {date} by `python -m tests.allocation.matrix`.
 
