@@ -8,6 +8,8 @@ from videoflow.adapters.shm._links import CHUNK, Op, pairs_of
 from videoflow.adapters.shm._log import RECEIVED, assignment, is_settled
 
 _UNBOUNDED = 1 << 62
+_GIVE = int(Op.GIVE)
+_FIRST_TO_FIRST = assignment(0, 0, 1, 0)
 
 
 class GivenFeed(Feed):
@@ -56,8 +58,7 @@ class GivenFeed(Feed):
                     break
             elif not self._give_one(sequence, record):
                 break
-        if self._given:
-            self._tell()
+        self._tell()
 
     def _give_one(self, sequence: int, record: Record) -> bool:
         """Gives out a record; returns whether there was somebody to take it."""
@@ -73,10 +74,10 @@ class GivenFeed(Feed):
         records, bit, words, mask = self.owner.records, self.bit, self._words, self.mask
         credit_items, credit_bytes, share = self._credit_items, self._credit_bytes, self._share
         items, size, load = self._items, self._bytes, self._loads[0]
-        assignments, told = self.place.assignments[self.owner.slot], assignment(0, 0, 1, 0)
-        mine, given = self.outstanding[0], []
+        assignments, mine = self.place.assignments[self.owner.slot], self.outstanding[0]
         end = min(first + self._allowed(), self.owner.visible) if self.connected[0] else first
-        for sequence in range(first, end):
+        sequence = first
+        while sequence < end:
             record = records.get(sequence)
             if record is None or not record.waiting & bit:
                 break
@@ -87,14 +88,16 @@ class GivenFeed(Feed):
                 load += 1
                 size += record.size
             mine[sequence] = record.size if record.data else -1
-            words[assignments + (sequence & mask)] = sequence << 24 | told
-            given.append(sequence)
-        if given:
-            self._items, self._bytes, self._loads[0] = items, size, load
-            self.next = given[-1] + 1
-            words[self.place.assigned[self.owner.slot]] = self.next
-            self._given.setdefault((0, 0, 1), []).extend(given)
-        return bool(given)
+            words[assignments + (sequence & mask)] = sequence << 24 | _FIRST_TO_FIRST
+            sequence += 1
+        if sequence == first:
+            return False
+        self._items, self._bytes, self._loads[0] = items, size, load
+        self.next = words[self.place.assigned[self.owner.slot]] = sequence
+        self._tell()  # what came back, before what nobody had
+        pairs = (first, sequence - first)
+        self.owner.hub.queue(self.peers[0], (_GIVE, self.number, 0, 1, pairs))
+        return True
 
     def greet(self, replica: int) -> None:
         """A reader is connected: what it has is said again, since the earlier socket may have lost it.
@@ -247,10 +250,12 @@ class GivenFeed(Feed):
         self._given.setdefault((replica, cause, count), []).append(sequence)
 
     def _tell(self) -> None:
+        if not self._given:
+            return
         for (replica, cause, count), sequences in self._given.items():
             for start in range(0, len(sequences), CHUNK // 2):
                 pairs = pairs_of(sequences[start : start + CHUNK // 2])
-                self.owner.hub.queue(self.peers[replica], (Op.GIVE, self.number, cause, count, pairs))
+                self.owner.hub.queue(self.peers[replica], (_GIVE, self.number, cause, count, pairs))
         self._given.clear()
 
     def _charge(self, replica: int, sequence: int, record: Record) -> None:

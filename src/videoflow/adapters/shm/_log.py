@@ -121,6 +121,7 @@ class RingWriter:
     Attributes:
         head: Next sequence to append.
         tail: First sequence still needed, as its owner says.
+        largest: Length of the longest statement that always fits in the end.
     """
 
     def __init__(self, log: Log, place: RingPlace) -> None:
@@ -129,6 +130,7 @@ class RingWriter:
         self._mask = place.slots - 1
         self.head, journal, self._position = committed(log, place)
         self.tail = log.words[place.tail]
+        self.largest = place.size // _RESERVE_SHARE
         self.journal = Journal(log, place.journal, journal)
 
     def fits(self, length: int, count: int, *, reserve: bool) -> bool:
@@ -141,10 +143,6 @@ class RingWriter:
         used = self._position - first if self.tail < self.head else 0
         return used + 2 * length + count * (RECORD.size + 2 * WORD) + spare <= self.place.size
 
-    def largest(self) -> int:
-        """Returns the length of the longest statement that always fits in the end."""
-        return self.place.size // _RESERVE_SHARE
-
     def append(self, records: Iterable[tuple[bytes, int, int]], arrived: float) -> int:
         """Writes records, which nobody sees before `commit`; returns the sequence of the first.
 
@@ -156,6 +154,8 @@ class RingWriter:
         size, offset, index = self.place.size, self.place.offset, self.place.index
         first = sequence = self.head
         position = self._position
+        if self.tail == first:  # empty: from the beginning again, which is in the caches
+            position += -position % size
         for data, kind, size_bytes in records:
             need = header + len(data)
             at = position % size

@@ -31,6 +31,7 @@ from videoflow.backends.outcomes import (
 )
 from videoflow.errors import IncompatibleProfile, Miss, UnknownName
 
+_HEARD_SECONDS = 1e-3  # a status is asked for after an empty receive, which has just looked
 CAPABILITIES = MessagingCapabilities(
     adapter="shm",
     profiles=PROFILES,
@@ -105,7 +106,8 @@ class ShmMessaging(ShmPublisher, ShmReceiver, MessagingBackend):
         if inlet is None:
             return unknown(UnknownReason.UNSUPPORTED, now, "the supervisor observes what others read")
         with self._process.lock:
-            self._process.service()
+            if now - self._process.served_at > _HEARD_SECONDS:
+                self._process.service()
             return known(inlet.status(), now)
 
     def observe_channel(self, channel: ChannelId, *, deadline: float) -> Observation[ChannelStatus]:

@@ -146,7 +146,7 @@ class Outlet(Waiting):
             return Prepared(handles, refused=RejectReason.SEALED)
         encoded = [encode_envelope(envelope) for envelope in envelopes]
         length = sum(map(len, encoded))
-        if length > self.ring.largest():
+        if length > self.ring.largest:
             return Prepared(handles, refused=RejectReason.TOO_LARGE)
         data = sum(envelope.kind is _DATA for envelope in envelopes)
         if not self._room(length, len(envelopes), data, envelopes):
@@ -160,7 +160,8 @@ class Outlet(Waiting):
         fresh = [envelope for envelope in prepared.fresh if envelope is not None]
         costs = [max(e.size_bytes, len(e.body)) if e.kind is _DATA else 0 for e in fresh]
         codes = [KINDS.index(envelope.kind) for envelope in fresh]
-        sequence = self._append(fresh, list(zip(prepared.encoded, codes, costs, strict=True)))
+        records = list(zip(prepared.encoded, codes, costs, strict=True))
+        sequence = self._append(fresh, records, codes.count(_DATA_CODE), sum(costs))
         for handle, envelope in zip(prepared.handles, prepared.fresh, strict=True):
             name = handle.envelope.publication_id
             if envelope is None:
@@ -187,7 +188,7 @@ class Outlet(Waiting):
         fresh = len(envelopes) if known is None else known.closed.gap(ordinal, ordinal + len(envelopes) - 1)
         bounds, empty = self.place.spec.bounds, not self._items
         most = min(fresh, max(bounds.items - self._items, empty))
-        room, longest, total, length = bounds.size_bytes - self._bytes, ring.largest(), 0, 0
+        room, longest, total, length = bounds.size_bytes - self._bytes, ring.largest, 0, 0
         records: list[tuple[bytes, int, int]] = []
         for envelope in envelopes[:most]:
             if envelope.kind is not _DATA or envelope.path or envelope.origin != (node, epoch, ordinal):
@@ -208,9 +209,11 @@ class Outlet(Waiting):
             ordinal += 1
         if not records or not ring.fits(length, len(records), reserve=True):
             return []
-        sequence, origin = self._append(envelopes, records), first.origin
+        sequence, origin = self._append(envelopes, records, len(records), total), first.origin
         interval = ((origin.ordinal, ordinal - 1),)
-        self.closed.close_intervals(node, epoch, interval, DELIVERED)
+        if known is None:
+            known = self.closed.origin(node, epoch)
+        known.close_interval(origin.ordinal, ordinal - 1, DELIVERED)
         self._rows.close(self.number, DELIVERED, origin, (), interval)
         self._row_count += 1
         return [
@@ -218,12 +221,24 @@ class Outlet(Waiting):
             for at, envelope in enumerate(envelopes[: len(records)], sequence)
         ]
 
-    def _append(self, envelopes: Sequence[Envelope], records: Sequence[tuple[bytes, int, int]]) -> int:
-        """Appends envelopes, each as (bytes, kind, cost); returns the sequence of the first."""
+    def _append(
+        self, envelopes: Sequence[Envelope], records: Sequence[tuple[bytes, int, int]], items: int, size: int
+    ) -> int:
+        """Appends envelopes, each as (bytes, kind, cost); returns the sequence of the first.
+
+        Args:
+            envelopes: At least as many as records.
+            records: What is appended.
+            items: How many of them are items.
+            size: What they cost together.
+        """
         now = self.clock.monotonic()
         first = self.ring.append(records, now)
         if self.feeds:
             self._keep(first, envelopes, records, now)
+            if self._reliable:
+                self._items += items
+                self._bytes += size
         return first
 
     def knows(self, envelope: Envelope) -> bool:
@@ -287,9 +302,6 @@ class Outlet(Waiting):
             for e, (_, code, cost) in zip(envelopes, records, strict=False)
         ]
         self.records.update(enumerate(kept, first))
-        if self._reliable:
-            self._items += sum([code == _DATA_CODE for _, code, _ in records])
-            self._bytes += sum([cost for _, _, cost in records])
 
     def _taken(self, envelope: Envelope) -> tuple[Slot, ...]:
         """Returns the payload slots of an envelope, needed by its record from now on."""
@@ -371,9 +383,9 @@ class Outlet(Waiting):
                 feed.adopt(sequence, record)
             if not record.holding:
                 self._freed(record)
-            if not record.waiting & self._reliable and self._reliable and record.data:
-                self._items -= 1
-                self._bytes -= record.size
+            if record.data and record.waiting & self._reliable:
+                self._items += 1
+                self._bytes += size
             if not record.waiting:
                 del self.records[sequence]
         self.ring.release(next(iter(self.records), self.ring.head))

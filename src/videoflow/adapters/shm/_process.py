@@ -44,6 +44,11 @@ class Process(ProcessParts):
         descriptors: Control socket, log, slabs.
         clock: For deadlines and arrivals.
         lost: Called when the supervisor is gone.
+
+    Attributes:
+        served_at: When the sockets were last looked at, in monotonic seconds.
+        dropped: Slots whose arrays were collected.
+        unpins: What goes back to its lenders with the next `sweep`.
     """
 
     def __init__(
@@ -68,13 +73,13 @@ class Process(ProcessParts):
         self.slab = Slab(slab.size, slab.largest) if slab is not None else Slab(0, 1)
         self.holds = Holds(self.place.slab, self.slab, self._unpin)
         self.dropped: deque[Slot] = deque()
-        self._unpins: dict[Peer, list[Slot]] = {}
+        self.unpins: dict[Peer, list[Slot]] = {}
         self.journal = Journal(self.log, self.place.journal, self.log.words[self.place.commit])
         self._poked = False
         self.woken = False
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.hub.watch(self._wake, self._woken)
-        self._served_at = 0.0
+        self.served_at = 0.0
         self.awaiting = {peer for peer in kit.started if peer not in kit.ended}
         self._adopting = kit.incarnation > 1
         self._introduced = False
@@ -112,13 +117,13 @@ class Process(ProcessParts):
 
     def service(self, *, background: bool = False) -> bool:
         """Takes what peers said, drops what was collected, sends what waits; the lock is held."""
-        self._served_at = self.clock.monotonic()
+        self.served_at = self.clock.monotonic()
         came = self.hub.service(background=background)
         if came:
             for outlet in self.outlets.values():
                 if outlet.queue:
                     outlet.retry()
-        if self.dropped or self._unpins:
+        if self.dropped or self.unpins:
             self.sweep()
         self.hub.flush()
         return came
@@ -127,9 +132,9 @@ class Process(ProcessParts):
         """Gives up the slots whose arrays were collected."""
         while self.dropped:
             self.holds.drop(self.dropped.popleft())
-        for lender, slots in self._unpins.items():
+        for lender, slots in self.unpins.items():
             self.hub.queue(lender, (Op.UNPIN, slots))
-        self._unpins.clear()
+        self.unpins.clear()
 
     def wake(self) -> None:
         """Lets whoever waits for this process's sockets look again; from any thread."""
@@ -179,7 +184,7 @@ class Process(ProcessParts):
 
     def _keep(self) -> None:
         while not self._stopped.wait(_SERVICE_SECONDS):
-            if self.clock.monotonic() - self._served_at < _SERVICE_SECONDS:
+            if self.clock.monotonic() - self.served_at < _SERVICE_SECONDS:
                 continue
             if self.lock.acquire(blocking=False):
                 try:
@@ -350,7 +355,7 @@ class Process(ProcessParts):
                 inlet.connected(lender[1])
 
     def _unpin(self, lender: Peer, slot: Slot) -> None:
-        self._unpins.setdefault(lender, []).append(slot)
+        self.unpins.setdefault(lender, []).append(slot)
 
     def _lenders(self) -> set[Peer]:
         return {peer for inlet in self.inlets.values() for peer in inlet.peers}

@@ -41,6 +41,7 @@ from videoflow.errors import ContractBroken, StaleAuthority, UnknownName
 from videoflow.faults import reach
 
 SETTLED_AT_ONCE = 1024
+_DONE = int(Op.DONE)
 _DELIVERED = CompletedReason.DELIVERED
 
 
@@ -120,7 +121,8 @@ class ShmReceiver(Receiver):
         with self._process.lock:
             for start in range(0, len(settlements), SETTLED_AT_ONCE):
                 outcomes += self._settle(settlements[start : start + SETTLED_AT_ONCE])
-            self._process.sweep()
+            if self._process.dropped or self._process.unpins:
+                self._process.sweep()
             self._process.hub.flush()
         return outcomes
 
@@ -209,23 +211,21 @@ class ShmReceiver(Receiver):
 
     def _commit(self, rows: Rows, done: dict[tuple[int, int], dict[int, Held]]) -> None:
         process = self._process
-        told = {
-            where: pairs_of(sorted([n for lease in leases.values() for n in lease.sequences]))
-            for where, leases in done.items()
-        }
-        cells = [
-            (*where, *pairs[at : at + 2]) for where, pairs in told.items() for at in range(0, len(pairs), 2)
-        ]
+        told, cells = [], []
+        for where, leases in done.items():
+            pairs = pairs_of(sorted([n for lease in leases.values() for n in lease.sequences]))
+            told.append((where, leases, pairs))
+            cells += [(*where, pairs[at], pairs[at + 1]) for at in range(0, len(pairs), 2)]
         entry = encode((rows.take(), cells))
         process.room_in(process.journal, len(entry))
         process.journal.append(entry)
         process.log.words[process.place.commit] = process.journal.head
         reach("shm.settled")
-        for (number, slot), leases in done.items():
+        for (number, slot), leases, pairs in told:
             inlet = process.inlets[number]
             kept = inlet.settled(slot, leases)
             peer = inlet.peers[slot]
-            process.hub.queue(peer, (Op.DONE, number, told[number, slot], kept))
+            process.hub.queue(peer, (_DONE, number, pairs, kept))
             if inlet.place.stamps[0]:
                 for other in inlet.peers:
                     if other != peer:
