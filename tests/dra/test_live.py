@@ -135,6 +135,18 @@ def test_devices_that_have_to_agree_are_found_where_they_do() -> None:
     assert PCIE_ROOT in refused(backend, ask("w/1", device_count=2, constraints=(near,)))
 
 
+def test_a_device_that_its_driver_taints_is_not_planned_and_why_is_said() -> None:
+    taint = {"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoExecute"}
+    whole = {**gpu(0, "GPU-0"), "taints": [taint]}
+    piece_of = {**mig(1, "GPU-1", "2g.20gb", 0, uuid="MIG-0"), "taints": [taint]}
+    noted = {**gpu(2, "GPU-2"), "taints": [{**taint, "effect": "None"}]}
+    backend = allocator(DraWorld({"a": [whole, piece_of, noted]}), {"kubernetes": "1.37"})
+    assert [device.uuid for device in planned(backend, ask()).assignments["w/0"]] == ["GPU-2"]
+    said = refused(backend, ask(device_count=2))
+    assert "a/gpu-0 is withheld: gpu.nvidia.com/xid=79:NoExecute" in said
+    refused(backend, ask(**piece(9.0)))
+
+
 def test_devices_that_have_to_differ_are_found_where_they_do() -> None:
     cards = [gpu(n, f"GPU-{n}", root=f"pci-{n // 3}") for n in range(4)]
     backend = allocator(DraWorld({"a": cards}), GATES | {"kubernetes-gates": "DRAConsumableCapacity"})

@@ -35,6 +35,10 @@ DEFECTS = {
         Change(PLANNING, "        alike=_keys(request, everybody, SAME),\n", ""),
         test_live.test_devices_that_have_to_agree_are_found_where_they_do,
     ),
+    "taints of devices are overlooked": (
+        Change(POOLS, '            withheld=", ".join(_taints(device)),\n', ""),
+        test_live.test_a_device_that_its_driver_taints_is_not_planned_and_why_is_said,
+    ),
     "devices differ by chance": (
         Change(PLANNING, "        apart=_keys(request, everybody, DISTINCT),\n", ""),
         test_live.test_devices_that_have_to_differ_are_found_where_they_do,

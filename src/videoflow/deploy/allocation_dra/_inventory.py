@@ -68,6 +68,12 @@ def inventory(session: Reads, settings: DraSettings, scope: str) -> Observation[
     hosts = tuple(host for host in hosts_of(specs, nodes, settings.driver) if scope in ("", host.name))
     hosts = tuple(_made(host, given) for host in hosts)
     notes += [f"{host.name}: {host.excluded}" for host in hosts if host.excluded]
+    notes += [
+        f"{host.name}/{one.name} is withheld: {one.withheld}"
+        for host in hosts
+        for one in (*host.cards, *host.slices)
+        if one.withheld
+    ]
     occupancy = _occupancy(hosts, given) if whole else {}
     owners = {host.name: owner for host in hosts if (owner := _owners(host, given))}
     told = (hosts, sorted(occupancy.items()), sorted(owners.items()), whole)

@@ -134,6 +134,7 @@ def _host(snapshot: DraSnapshot, host: HostView) -> Host:
 def _card(snapshot: DraSnapshot, host: HostView, card: Published) -> Card:
     key, slices = device_key(card.identity), host.on(card.identity.uuid)
     users, model = snapshot.occupancy.get(key, 0), model_of(card)
+    users = users or int(bool(card.withheld))
     memory = card.identity.memory_bytes
     free = None
     if card.several and memory is not None:
@@ -147,7 +148,7 @@ def _card(snapshot: DraSnapshot, host: HostView, card: Published) -> Card:
         partitioned=bool(slices) or card.kind == "card",
         slices=tuple(_slice(snapshot, piece) for piece in slices),
         users=users,
-        locked=bool(users) and not card.several,
+        locked=bool(users) and (not card.several or bool(card.withheld)),
         free_bytes=free,
         facts=_facts(card),
     )
@@ -158,7 +159,7 @@ def _slice(snapshot: DraSnapshot, piece: Published) -> Slice:
     return Slice(
         profile=str(piece.identity.mig_profile),
         start=piece.start,
-        busy=snapshot.occupancy.get(key, 0) > 0,
+        busy=snapshot.occupancy.get(key, 0) > 0 or bool(piece.withheld),
         key=key,
         usable_bytes=piece.identity.memory_bytes,
     )

@@ -32,6 +32,7 @@ class Published:
         counted: It draws on the counters of its card, so that its card is cut as it is given out.
         several: It may be given out several times.
         most_bytes: What one claim may take of it, by its policy; None: nothing less than all.
+        withheld: The taints that keep it from being given out; empty: none.
         facts: What constraints may ask, by their keys.
     """
 
@@ -43,6 +44,7 @@ class Published:
     counted: bool = False
     several: bool = False
     most_bytes: int | None = None
+    withheld: str = ""
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -143,8 +145,15 @@ def _devices(spec: Object, driver: str) -> Iterator[Published]:
             several=bool(device.get("allowMultipleAllocations")),
             most_bytes=None if most is None else size_of(most),
             # Constraints ask cards: what could be made of one has no facts of its own.
+            withheld=", ".join(_taints(device)),
             facts=() if slice_ and counted else tuple(sorted(_facts(attributes, driver).items())),
         )
+
+
+def _taints(device: Object) -> Iterator[str]:
+    for taint in device.get("taints") or ():
+        if taint["effect"] in ("NoSchedule", "NoExecute"):
+            yield f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
 
 
 def _text(attributes: Mapping[str, Object], name: str) -> str:
