@@ -198,7 +198,12 @@ class Inlet(Leases):
     def handed_back(self, place: Place) -> Sequence[int]:
         """Takes a lease back as if it had not been received; returns the records that go to the writer."""
         slot = place[0]
-        held = self._let_go(*place)
+        held = self.held.pop(place)
+        if held.size >= 0:
+            self._items -= 1
+            self._bytes -= held.size
+        for payload in held.slots:
+            self._process.holds.drop(payload)
         for sequence in held.sequences:
             at = self.cells[slot] + (sequence & self._masks[slot])
             self._words[at] = cell(sequence, held.delivery.token.transport_count - 1, 0)

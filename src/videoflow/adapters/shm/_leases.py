@@ -198,8 +198,10 @@ class Leases:
         Returns:
             The payload slots that came with them and are still needed here.
         """
-        words, cells, mask = self._words, self.cells[slot], self._masks[slot]
+        words, cells, mask, held = self._words, self.cells[slot], self._masks[slot], self.held
+        lender, holds = self.peers[slot], self._process.holds
         kept: list[Slot] = []
+        items = size = 0
         for place, lease in leases.items():
             count = lease.delivery.token.transport_count
             if count == 1 and not lease.cause:
@@ -207,21 +209,17 @@ class Leases:
             else:
                 for sequence in lease.sequences:
                     words[cells + (sequence & mask)] = cell(sequence, count, SETTLED)
-            self._let_go(slot, place)
+            del held[slot, place]
+            if lease.size >= 0:
+                items += 1
+                size += lease.size
+            for payload in lease.slots:
+                holds.drop(payload)
             if lease.slots:
-                lender, holds = self.peers[slot], self._process.holds
                 kept += [payload for payload in set(lease.slots) if holds.keep(lender, payload)]
+        self._items -= items
+        self._bytes -= size
         return kept
-
-    def _let_go(self, slot: int, sequence: int) -> Held:
-        """Ends a lease here, without saying so to anybody."""
-        held = self.held.pop((slot, sequence))
-        if held.size >= 0:
-            self._items -= 1
-            self._bytes -= held.size
-        for payload in held.slots:
-            self._process.holds.drop(payload)
-        return held
 
     def _affords(self, size: int) -> bool:
         credit = self.spec.credit

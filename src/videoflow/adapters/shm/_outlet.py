@@ -23,6 +23,7 @@ from videoflow.wire import decode_envelope, encode_envelope
 KINDS = tuple(Kind)
 _DATA = Kind.DATA
 _DATA_CODE = KINDS.index(_DATA)
+_HOST = Durability.HOST
 _ROWS_AT_ONCE = 512
 
 
@@ -115,7 +116,7 @@ class Outlet(Waiting):
             words[place.epoch] = epoch
             words[place.end] = 1 + KINDS.index(kind)
             self._tell_end()
-        return [Accepted(name, self.ring.head, duplicate, Durability.HOST)]
+        return [Accepted(name, self.ring.head, duplicate, _HOST)]
 
     def append(self, statement: Statement) -> bool:
         """Appends a statement or refuses it; returns False where there is no room for it."""
@@ -165,10 +166,10 @@ class Outlet(Waiting):
         for handle, envelope in zip(prepared.handles, prepared.fresh, strict=True):
             name = handle.envelope.publication_id
             if envelope is None:
-                handle.outcome = Accepted(name, self.ring.head - 1, True, Durability.HOST)
+                handle.outcome = Accepted(name, self.ring.head - 1, True, _HOST)
                 continue
             self._announce(envelope)
-            handle.outcome = Accepted(name, sequence, False, Durability.HOST)
+            handle.outcome = Accepted(name, sequence, False, _HOST)
             sequence += 1
 
     def extend(self, envelopes: Sequence[Envelope]) -> list[Accepted]:
@@ -217,7 +218,7 @@ class Outlet(Waiting):
         self._rows.close(self.number, DELIVERED, origin, (), interval)
         self._row_count += 1
         return [
-            Accepted(envelope.publication_id, at, False, Durability.HOST)
+            Accepted(envelope.publication_id, at, False, _HOST)
             for at, envelope in enumerate(envelopes[: len(records)], sequence)
         ]
 
