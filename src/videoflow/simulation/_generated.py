@@ -64,7 +64,7 @@ WISHES: tuple[frozenset[str], ...] = tuple(
         "latest",
         "fatal",
         "moody latest",
-        "",
+        "beside",
         "latest",
         "effect-keys",
         "beside latest",
