@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.placement.crowded import crowded
 from tests.placement.small import problem
 from tests.placement.test_catalogue import A100, H100, host
 from tests.placement.test_solver import plain
@@ -70,3 +71,12 @@ def test_the_explanation_of_any_answer_gives_a_failing_test_for_each_refusal_on_
         for row in said.rows:
             assert row.host is not None or [v.host for v in row.verdicts] == [h.name for h in asked.hosts]
             assert all(verdict.test != "fits" for verdict in row.verdicts)
+
+
+def test_what_is_not_proven_is_said_not_to_be_with_what_was_reached_and_what_is_bound() -> None:
+    asked = crowded(0, 58)
+    answer = solve(asked, budget=3, relax=False)
+    said = explain(asked, answer)
+    assert said.gap is not None
+    assert f"placement: unproven (refused {said.gap[1]}, bound {said.gap[2]})" in said.text()
+    assert "refused (not proven, beside the others as they are)" in said.text()
