@@ -243,3 +243,10 @@ def test_what_was_committed_is_published_also_by_whoever_is_given_up(large: bool
         for point in ("commit.after", "publish.sent", "settle.sent")
     ]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(totals),)) == []
+
+
+def test_a_source_that_waits_for_the_rest_of_its_markers_lets_others_move() -> None:
+    steered: Any = library.SteeredSum(1, name="steered", fuse="first")
+    words = steered(library.Source(3, name="source", fuse="first"))
+    steered.control(library.Source(3, name="markers"))
+    assert resumed(steps=range(2, 20, 6), sinks=(library.Rows(name="rows")(words),)) == []

@@ -149,13 +149,15 @@ class Reading:
             drained = self._progress(subscription).drained
             found = self._markers_now(subscription)
             if found or drained:
+                self._control_seen = -1  # whoever pulls next is told again
                 return found
+            self._control_seen = self._control.version  # what is known ends no wait
+            if self._control.quit:
+                raise Quit
             waitable = self._messaging.waitable(subscription)
             self._figures.waiting = True
             self._backends.clock.wait([waitable, self._news], self._backends.deadline(_WAIT_SECONDS))
             self._figures.waiting = False
-            if self._control.quit:
-                raise Quit
 
     def load(self, action: a.Load) -> tuple[Any, ...] | a.Failure:
         """Decodes the members of a group; waits for bytes that cannot be read now.
