@@ -6,6 +6,7 @@ Used by the search, by `videoflow simulate`, by tests.
 import random
 from dataclasses import dataclass, replace
 
+from videoflow.backends.messaging import Kind
 from videoflow.planner.plan import CommitOrder
 from videoflow.simulation._account import Outcome, outcome_of
 from videoflow.simulation._judge import judge, suspended_well
@@ -101,6 +102,18 @@ class Simulation:
                 self._may_be_given_up = self._fatal()
                 self.cells = [(point, action, self._kinds[s]) for s, point, action in self._places]
         return found
+
+    def _items_of(self, found: Outcome) -> tuple[tuple[str, int], ...]:
+        """Returns how many items each source made in a run that was stopped.
+
+        Who did not come to the end may have had one more in work: nodes fused with it were given that one.
+        """
+        over = {name for name, kinds in found.kinds.items() if Kind.END in kinds}
+        plan = self.subject.plan
+        return tuple(
+            (name, items if plan.task_of(name).name in over else items + 1)
+            for name, items in _items_made(found)
+        )
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
         """Returns points that no calm run comes to: what follows a death, or an eviction."""
@@ -207,7 +220,7 @@ class Simulation:
             fired, steps, told = run.fired, steps + run.step, told + run.story
             violations += judge(self.subject, found, self.reference(schedule.items), stopped=False)
         else:
-            items = _items_made(found) if stopped else schedule.items
+            items = self._items_of(found) if stopped else schedule.items
             violations = judge(self.subject, found, self.reference(items), stopped=stopped)
         return Result(
             schedule=schedule,
