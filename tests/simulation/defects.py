@@ -92,9 +92,9 @@ DEFECTS: dict[str, Change] = {
         "",
     ),
     "an ordered reader takes what comes": Change(
-        CORE,
-        "self._competing = task.mode is InputMode.COMPETING",
-        "self._competing = len(start.program.entry.input_names) == 1",
+        ORDER,
+        "        if gaps_closed and line.waits(found):\n",
+        "        if (gaps_closed or len(line.parents) == 1) and line.waits(found):\n",
     ),
     "flush is asked for again": Change(
         CONCLUDING,
