@@ -15,7 +15,7 @@ from tests.allocation.dra_defects import (
     SEEING,
 )
 from tests.allocation.planted import planted
-from tests.dra import test_live
+from tests.dra import test_choosing, test_live
 from tests.promises.planting import Change
 
 DEFECTS = {
@@ -33,15 +33,15 @@ DEFECTS = {
     ),
     "devices agree by chance": (
         Change(PLANNING, "        alike=_keys(request, everybody, SAME),\n", ""),
-        test_live.test_devices_that_have_to_agree_are_found_where_they_do,
+        test_choosing.test_devices_that_have_to_agree_are_found_where_they_do,
     ),
     "taints of devices are overlooked": (
         Change(POOLS, '            withheld=", ".join(_taints(device)),\n', ""),
-        test_live.test_a_device_that_its_driver_taints_is_not_planned_and_why_is_said,
+        test_choosing.test_a_device_that_its_driver_taints_is_not_planned_and_why_is_said,
     ),
     "devices differ by chance": (
         Change(PLANNING, "        apart=_keys(request, everybody, DISTINCT),\n", ""),
-        test_live.test_devices_that_have_to_differ_are_found_where_they_do,
+        test_choosing.test_devices_that_have_to_differ_are_found_where_they_do,
     ),
     "what sharers took is free": (
         Change(
