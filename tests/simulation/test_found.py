@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.graphs import simulated, source
+from videoflow.errors import FlowInvalid
 from videoflow.graph import merge
 from videoflow.simulation import PlannedFault, Schedule
 from videoflow.simulation import _library as library
@@ -250,3 +251,19 @@ def test_a_source_that_waits_for_the_rest_of_its_markers_lets_others_move() -> N
     words = steered(library.Source(3, name="source", fuse="first"))
     steered.control(library.Source(3, name="markers"))
     assert resumed(steps=range(2, 20, 6), sinks=(library.Rows(name="rows")(words),)) == []
+
+
+def steered_by_each_other(*, fused: str | None) -> tuple[Any, ...]:
+    first, second = library.Source(3, name="first", fuse="a"), library.Source(3, name="second", fuse=fused)
+    mine: Any = library.Steered(1, name="mine", fuse="a")
+    theirs: Any = library.Steered(2, name="theirs", fuse=fused)
+    sinks = library.Rows(name="rows")(mine(first)), library.Rows(name="more")(theirs(second))
+    mine.control(second)
+    theirs.control(first)
+    return sinks
+
+
+def test_tasks_that_would_wait_for_each_others_markers_are_refused() -> None:
+    with pytest.raises(FlowInvalid, match="first and second would wait for each other's items or markers"):
+        simulated(*steered_by_each_other(fused="b"))
+    assert resumed(steps=range(2, 26, 8), sinks=steered_by_each_other(fused=None)) == []

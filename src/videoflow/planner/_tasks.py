@@ -93,9 +93,31 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
         problems += found
         if entry is not None:
             groups.append((entry, *(node for node in members if node is not entry)))
+    problems = problems or list(_circle_problems(spec, groups))
     if problems:
         raise FlowInvalid(problems)
     return tuple(_task(spec, facts, nodes) for nodes in _by_entry(spec, groups))
+
+
+def _circle_problems(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> Iterator[Problem]:
+    """Yields groups that would wait for each other: by their items, or for the rest of their markers."""
+    group_of = {node.name: nodes[0].name for nodes in groups for node in nodes}
+    known = [(p.node, node.name) for node in spec.nodes for e in spec.inputs(node.name) for p in e.parents]
+    known += [(p.node, control.child) for control in spec.controls for p in control.parents]
+    left = {(group_of[parent], group_of[child]) for parent, child in known}
+    left = {(above, below) for above, below in left if above != below}
+    while True:  # what begins nowhere and what leads nowhere is on no circle
+        aboves, belows = {above for above, _ in left}, {below for _, below in left}
+        on = {(above, below) for above, below in left if above in belows and below in aboves}
+        if on == left:
+            break
+        left = on
+    waiting = {above for above, _ in left}
+    for first, *others in groups:
+        if first.name in waiting and others:
+            cause = f"{list_text(sorted(waiting))} would wait for each other's items or markers"
+            message = f"it cannot be fused as {first.options.fuse!r}: {cause}"
+            yield Problem(first.name, message, "take the label off one of them")
 
 
 def _by_entry(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> list[tuple[NodeSpec, ...]]:
