@@ -1,4 +1,4 @@
-"""Runs that were stopped are compared with as much as their sources made, and no less."""
+"""What a run is compared with is given no less than the run itself, whatever its nodes and its end are."""
 
 from typing import Any
 
@@ -14,3 +14,9 @@ def test_what_a_source_had_in_work_when_the_stopped_run_failed_is_not_called_mad
     results = [simulation.run(Schedule(0, stops=(at,))) for at in range(2, 8)]
     assert any(result.stopped for result in results)
     assert [result.violations for result in results if result.violations] == []
+
+
+def test_an_item_that_kills_and_is_fatal_kills_with_faults_and_without() -> None:
+    step: Any = library.Step(1, name="step", trouble={"fatal": [1], "killer": [1]})
+    simulation = simulated(library.Rows(name="rows")(step(source(3))))
+    assert simulation.run(Schedule(0)).violations == ()

@@ -141,11 +141,10 @@ class Troubled(Processor):
 
     def meet(self, ctx: Context) -> None:
         """Raises, or dies, where the input makes trouble."""
-        for kind, ordinals in self.trouble.items():
-            if ctx.ordinal not in ordinals:
-                continue
-            if kind == "killer":
-                raise SimulatedDeath
+        kinds = [kind for kind, ordinals in self.trouble.items() if ctx.ordinal in ordinals]
+        if "killer" in kinds:  # before all else, so that nothing else is ever seen of it
+            raise SimulatedDeath
+        for kind in kinds:
             if kind == "poison":
                 raise LookupError("poison")
             if kind == "fatal" and not self.peaceful:
