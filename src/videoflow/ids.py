@@ -47,3 +47,26 @@ def hash_id(*parts: str | int) -> str:
     """
     text = "\x1f".join(map(str, parts))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class HashedId:
+    """`hash_id` of parts of which the first ones are always the same.
+
+    Args:
+        first: Those.
+    """
+
+    __slots__ = ("_first",)
+
+    def __init__(self, *first: str | int) -> None:
+        self._first = hashlib.blake2b(("\x1f".join(map(str, first)) + "\x1f").encode(), digest_size=16)
+
+    def of(self, *rest: str) -> str:
+        """Returns the id of the first parts and these.
+
+        >>> HashedId("run", "node").of("input", "0") == hash_id("run", "node", "input", 0)
+        True
+        """
+        hashed = self._first.copy()
+        hashed.update("\x1f".join(rest).encode())
+        return hashed.hexdigest()

@@ -158,6 +158,8 @@ class Bench:
                 return tuple(None if m is None else self.channels.value(m) for m in members)
             case actions.Call() | actions.Control():
                 return self._call(replica, action)
+            case actions.Burst():
+                return self._burst(replica, action)
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
@@ -277,6 +279,18 @@ class Bench:
         if isinstance(answer, actions.Returned):
             replica.buffer.append(element.values[0])
         return answer
+
+    def _burst(self, replica: Replica, action: actions.Burst) -> Any:
+        def call(node: str, element: actions.Element, attempt: int) -> Any:
+            answer = self._call(replica, actions.Call(node, element, attempt))
+            if answer is DIED:
+                raise Killed
+            return answer
+
+        try:
+            return action.walk.run(action.deliveries, self.channels.value, call)
+        except Killed:
+            return DIED
 
     def _called(self, function: Function, element: actions.Element) -> Any:
         try:

@@ -37,7 +37,7 @@ def raised(error: BaseException, node: vf.Node | None = None) -> Failure:
     def call() -> None:
         raise error
 
-    answer = guarded(Invoker(node or Passing()), call)
+    answer = guarded(Invoker(node or Passing()).classify, call)
     assert isinstance(answer, Failure)
     return answer
 
@@ -76,4 +76,4 @@ def test_a_judgement_that_fails_ends_the_run_and_both_errors_are_told() -> None:
 
 
 def test_what_it_returns_comes_through() -> None:
-    assert guarded(Invoker(Passing()), lambda: "fine") == "fine"
+    assert guarded(Invoker(Passing()).classify, lambda: "fine") == "fine"

@@ -26,7 +26,16 @@ _DELAY_STEPS = 150
 Answer = Any
 """Of whichever action."""
 _STILL = frozenset((actions.Pull, actions.Publish, actions.Republish, actions.Pause))
-_ALONE = frozenset((actions.Load, actions.Call, actions.Control, actions.Flush, actions.Checkpoint))
+_ALONE = frozenset(
+    (
+        actions.Load,
+        actions.Burst,
+        actions.Call,
+        actions.Control,
+        actions.Flush,
+        actions.Checkpoint,
+    )
+)
 
 
 class Ending(Enum):

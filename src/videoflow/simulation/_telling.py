@@ -33,6 +33,9 @@ def describe(action: actions.Action, ending: Ending) -> str:
         said = f"calls {action.node} with item {element.origin.ordinal} of {element.origin.node}"
         said += "".join(f", element {hop.k + 1} of {hop.n}" for hop in element.path)
         said += f", attempt {action.attempt}" if action.attempt > 1 else ""
+    elif isinstance(action, actions.Burst):
+        items = [delivery.envelope.origin for delivery in action.deliveries]
+        said = "works on " + ", ".join(f"item {origin.ordinal} of {origin.node}" for origin in items)
     elif isinstance(action, actions.Publish):
         said = "publishes " + ", ".join(_publication(p) for p in action.publications)
     elif isinstance(action, actions.Settle):

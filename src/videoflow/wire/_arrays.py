@@ -66,6 +66,11 @@ def freeze_array(array: AnyArray) -> AnyArray:
     Raises:
         ValueRefused: It holds Python objects, or is of a subclass with a meaning of its own.
     """
+    flags = array.flags
+    if array.base is None and type(array) is np.ndarray and flags.c_contiguous and not array.dtype.hasobject:
+        if flags.writeable:
+            flags.writeable = False
+        return array  # the usual case: a new array, whole
     if type(array) not in _ARRAY_TYPES:
         raise ValueRefused(
             f"an array of class {type(array).__name__} is carried by no edge",
@@ -124,6 +129,7 @@ def flat_bytes(array: AnyArray) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
+@functools.lru_cache(maxsize=256)
 def dtype_text(dtype: np.dtype[Any]) -> str:
     """Returns a dtype as a NumPy type string, or as JSON where it has fields."""
     return dtype.str if dtype.names is None else json.dumps(np.lib.format.dtype_to_descr(dtype))

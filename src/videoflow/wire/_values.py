@@ -29,8 +29,10 @@ INLINE_BYTES: Final = 16384
 """Arrays of so many bytes and more become payloads."""
 
 _RECORD, _ARRAY, _VIEW, _TUPLE, _FRACTION = range(1, 6)
+_EXTENSIONS = frozenset((b"\xc7", b"\xc8", b"\xc9"))  # MessagePack: ext 8, 16, 32
 _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 _encoder = msgspec.msgpack.Encoder()
+_decode = msgspec.msgpack.Decoder().decode
 _records: dict[type, RecordType | None] = {}
 
 StoreArray = Callable[[NDArray[np.uint8], int], PayloadRef]
@@ -72,8 +74,10 @@ def encode_value(
     Raises:
         ValueRefused: The value was not frozen. What `store_array` raises passes through.
     """
-    if type(value) in _PLAIN:
-        body = _encoder.encode(value)
+    kind = type(value)
+    small = kind is np.ndarray and (store_array is None or value.nbytes < inline_bytes)
+    if small or kind in _PLAIN:
+        body = _encoder.encode(_inline(value) if small else value)
         return EncodedValue(body, (), len(body))
     packer = _Packer(store_array, inline_bytes, forward=forward)
     body = _encoder.encode(packer.pack(value))
@@ -109,8 +113,7 @@ class _Packer:
 
     def _array(self, array: AnyArray) -> msgspec.msgpack.Ext:
         if self.store_array is None or array.nbytes < self.inline_bytes:
-            data = flat_bytes(array).data
-            return _extension(_ARRAY, [dtype_text(array.dtype), list(array.shape), data])
+            return _inline(array)
         view = self.views.get(id(array))
         if view is None:
             stored = stored_object(array) if self.forward else None
@@ -127,6 +130,10 @@ class _Packer:
         data.flags.writeable = False
         ref = store_array(data, len(self.payloads))
         return View(ref, 0, array.shape, contiguous.strides, dtype_text(array.dtype))
+
+
+def _inline(array: AnyArray) -> msgspec.msgpack.Ext:
+    return _extension(_ARRAY, [dtype_text(array.dtype), array.shape, array.tobytes()])
 
 
 def _extension(code: int, content: Value) -> msgspec.msgpack.Ext:
@@ -161,6 +168,9 @@ def decode_value(body: bytes, payloads: Sequence[PayloadRef] = (), load: Load | 
             through.
     """
     try:
+        if body[:1] in _EXTENSIONS:  # an array or a record, as most values are: its head is read without a hook
+            top = _decode(body)
+            return _Unpacker(payloads, load).extension(top.code, top.data)
         return _Unpacker(payloads, load).unpack(body)
     except (msgspec.MsgspecError, ValueError, TypeError, IndexError, ZeroDivisionError) as error:
         raise ValueRefused("a value cannot be decoded", cause=f"{type(error).__name__}: {error}") from error
@@ -176,6 +186,9 @@ class _Unpacker:
         return msgspec.msgpack.decode(data, ext_hook=self.extension)
 
     def extension(self, code: int, data: memoryview) -> Value:
+        if code == _ARRAY:
+            dtype, shape, memory = _decode(data)
+            return np.ndarray(shape, dtype_named(dtype), memory)
         content = self.unpack(data)
         if code == _RECORD:
             name, fields = content
@@ -187,9 +200,6 @@ class _Unpacker:
                     f" {', '.join(record.fields)}",
                 )
             return record.build(fields)
-        if code == _ARRAY:
-            dtype, shape, memory = content
-            return np.ndarray(tuple(shape), dtype_named(dtype), memory)
         if code == _VIEW:
             index, offset, shape, strides, dtype = content
             return np.ndarray(tuple(shape), dtype_named(dtype), self._root(index), offset, tuple(strides))

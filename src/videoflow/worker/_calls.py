@@ -8,46 +8,47 @@ import functools
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from videoflow import wire
 from videoflow.errors import FlowError, ValueRefused, plain_text, said_by
-from videoflow.graph import Invoker, Out, remedy_for
-from videoflow.wire import Value
+from videoflow.graph import Out, remedy_for
+from videoflow.wire import Value, freeze
 from videoflow.worker.core.actions import Disposition, Failure
 
 T = TypeVar("T")
+Judge = Callable[[Exception], str]
 Outputs = list[tuple[str, Value, str | None]]
 _PACKAGE = Path(__file__).parent.parent
 _LONGEST_PLACE, _LONGEST_TRACE = 300, 40_000  # characters
 _MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph", _PACKAGE / "wire")
 
 
-def guarded(invoker: Invoker, call: Callable[[], T]) -> T | Failure:
+def guarded(judge: Judge, call: Callable[..., T], *arguments: Any) -> T | Failure:
     """Calls user code; an exception becomes a `Failure` with the node's own judgement.
 
     One that asks for the end of the program ends the run.
+
+    Args:
+        judge: `classify` of the node's invoker.
+        call: The code.
+        arguments: What it is called with.
     """
-    return _guarded(invoker.classify, call)
-
-
-def _guarded(judge: Callable[[Exception], str], call: Callable[[], T]) -> T | Failure:
     try:
-        return call()
+        return call(*arguments)
     except BaseException as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
         return _judged(judge, error)
 
 
-def _judged(judge: Callable[[Exception], str], error: BaseException) -> Failure:
+def _judged(judge: Judge, error: BaseException) -> Failure:
     if isinstance(error, SystemExit | KeyboardInterrupt):
         return describe(error, Disposition.FATAL)
     if not isinstance(error, Exception):  # an `async` node's CancelledError, say
         return describe(error, Disposition.TRANSIENT)
     # The judgement is user code too: one that fails ends the run.
-    return _guarded(lambda _: "fatal", lambda: describe(error, Disposition(judge(error))))
+    return guarded(lambda _: "fatal", lambda: describe(error, Disposition(judge(error))))
 
 
 def describe(error: BaseException, disposition: Disposition) -> Failure:
@@ -93,9 +94,9 @@ def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outp
     Raises:
         ValueRefused: A value that no edge carries, or one larger than its port declared.
     """
-    done = []
+    done: Outputs = []
     for output in outputs:
-        fixed = wire.freeze(output.value)
+        fixed = freeze(output.value)
         limit = limits.get(output.port)
         if limit is not None and (size := size_bytes(fixed)) > limit:
             raise ValueRefused(
@@ -121,8 +122,8 @@ def _shown(value: Value) -> str:
 
 def size_bytes(value: Value) -> int:
     """Returns the bytes of the arrays, texts and byte strings in a frozen value."""
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
+    if type(value) is np.ndarray:
+        return value.nbytes
     if isinstance(value, (bytes, str)):
         return len(value)
     if isinstance(value, (list, tuple)):

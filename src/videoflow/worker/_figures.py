@@ -5,6 +5,7 @@ Used by nodes, by the control link, by live figures and by the report. It refuse
 
 import math
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -84,6 +85,15 @@ class TaskFigures:
     waiting: bool = False
     calling: tuple[str, float] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def enter(self, node: str) -> None:
+        """Says that the code of a node is called now; that is a step."""
+        self.steps += 1
+        self.calling = (node, time.monotonic())
+
+    def leave(self) -> None:
+        """Says that it has returned."""
+        self.calling = None
 
     def snapshot(self) -> dict[str, NodeFigures]:
         """Returns a copy that does not change any more."""

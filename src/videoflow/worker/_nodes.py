@@ -10,14 +10,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
 from videoflow.backends.runtime import Desired
 from videoflow.graph import Context, Invoker, Item, Node, Out
 from videoflow.graph.spec import NodeKind
-from videoflow.worker._calls import frozen, guarded
+from videoflow.worker._calls import Outputs, frozen, guarded
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._kept import Kept
@@ -43,6 +42,20 @@ class Running:
     context: Context
     limits: dict[str, int]
     kept: Kept | None = None
+
+    def __post_init__(self) -> None:
+        """Looks at what every call needs."""
+        self.name = self.program.spec.name
+        self.judge = self.invoker.classify
+        consumes = self.program.spec.kind is NodeKind.CONSUMER
+        self.enter = self._consume if consumes else self._process
+
+    def _process(self, element: Element) -> Outputs:
+        return frozen(self.invoker.call(element.values, self.context), self.limits, self.name)
+
+    def _consume(self, element: Element) -> Outputs:
+        self.invoker.consume(element.values, self.context)
+        return []
 
 
 class TaskNodes:
@@ -110,7 +123,7 @@ class TaskNodes:
         """
         for name, running in self._running.items():
             self._opened.append(running)
-            answer = self._attempt(running, partial(running.invoker.open, running.context))
+            answer = self._attempt(running, running.invoker.open, running.context)
             if isinstance(answer, Failure):
                 return name, answer, "open"
             answer = self._restored(running)
@@ -128,7 +141,7 @@ class TaskNodes:
 
     def _take_estimate(self, name: str, running: Running) -> None:
         """Notes how many items an open source expects to make, so that the time left can be told."""
-        answer = guarded(running.invoker, running.invoker.summary)
+        answer = guarded(running.judge, running.invoker.summary)
         expected = None if isinstance(answer, Failure) else answer.get("expected")
         if isinstance(expected, int):
             self.figures.nodes[name].expected = expected
@@ -137,9 +150,9 @@ class TaskNodes:
         """Closes what was opened, in reverse; returns the failures by node."""
         failures = {}
         if isinstance(self._items, GeneratorType):
-            guarded(self._source().invoker, self._items.close)
+            guarded(self._source().judge, self._items.close)
         for running in reversed(self._opened):
-            answer = guarded(running.invoker, running.invoker.close)
+            answer = guarded(running.judge, running.invoker.close)
             if isinstance(answer, Failure):
                 failures[running.program.spec.name] = answer
         self._opened.clear()
@@ -149,7 +162,7 @@ class TaskNodes:
         """Returns what each node says of itself, nodes with nothing to say left out."""
         said = {}
         for name, running in self._running.items():
-            answer = guarded(running.invoker, running.invoker.summary)
+            answer = guarded(running.judge, running.invoker.summary)
             if not isinstance(answer, Failure) and answer:
                 said[name] = dict(answer)
         return said
@@ -163,31 +176,28 @@ class TaskNodes:
     def call(self, name: str, element: Element, attempt: int) -> Returned | Failure:
         """Calls a node once for one input."""
         running = self._running[name]
-        context = _told(running.context, element, attempt)
-        if running.program.spec.kind is NodeKind.CONSUMER:
-            return self._returned(running, lambda: self._consumed(running, element))
-        return self._returned(running, lambda: running.invoker.call(element.values, context))
+        _told(running.context, element, attempt)
+        return self._returned(running, running.enter, element)
 
     def control(self, name: str, element: Element, attempt: int) -> Returned | Failure:
         """Gives a node a marker once; it counts as no item of the node."""
         running = self._running[name]
-        context = _told(running.context, element, attempt)
-        answer, seconds = self._timed(running, lambda: running.invoker.on_control(element.values[0], context))
+        _told(running.context, element, attempt)
+        on_control = running.invoker.on_control
+        answer, seconds = self._timed(running, on_control, element.values[0], running.context)
         if isinstance(answer, Failure):
             return answer
         with self.figures.lock:
             self.figures.nodes[name].seconds += seconds
         return Returned((), seconds)
 
-    def _consumed(self, running: Running, element: Element) -> Sequence[Out]:
-        running.invoker.consume(element.values, running.context)
-        return ()
-
     def flush(self, name: str) -> Returned | Failure:
         """Calls a node's `flush`."""
         running = self._running[name]
         running.context.input_id = None
-        return self._returned(running, lambda: running.invoker.flush(running.context))
+        return self._returned(
+            running, lambda: frozen(running.invoker.flush(running.context), running.limits, name)
+        )
 
     def checkpoint(self, name: str, *, final: bool) -> int | Failure:
         """Calls a node's `checkpoint`."""
@@ -216,7 +226,7 @@ class TaskNodes:
     def _item(self, running: Running, item: Item, seconds: float) -> ItemReady | Failure:
         name = running.program.spec.name
         outputs = guarded(
-            running.invoker, lambda: frozen(running.invoker.outputs_of(item), running.limits, name)
+            running.judge, lambda: frozen(running.invoker.outputs_of(item), running.limits, name)
         )
         if isinstance(outputs, Failure):
             self._items = None
@@ -268,7 +278,7 @@ class TaskNodes:
 
     def _snapshot(self, name: str, running: Running, kept: Kept) -> dict[str, bytes | None]:
         answer = guarded(
-            running.invoker, lambda: kept.take_snapshot(running.invoker.snapshot(running.context))
+            running.judge, lambda: kept.take_snapshot(running.invoker.snapshot(running.context))
         )
         if isinstance(answer, Failure):
             self.last_error = answer.exception
@@ -278,53 +288,51 @@ class TaskNodes:
     def _source(self) -> Running:
         return next(iter(self._running.values()))
 
-    def _returned(self, running: Running, call: Callable[[], Sequence[Out]]) -> Returned | Failure:
-        name = running.program.spec.name
-        answer, seconds = self._timed(running, lambda: frozen(call(), running.limits, name))
-        if isinstance(answer, Failure):
+    def _returned(self, running: Running, call: Callable[..., Outputs], *arguments: Any) -> Returned | Failure:
+        answer, seconds = self._timed(running, call, *arguments)
+        if type(answer) is Failure:
             return answer
+        assert type(answer) is list
         with self.figures.lock:
-            self.figures.nodes[name].called(seconds, len(answer))
+            self.figures.nodes[running.name].called(seconds, len(answer))
         return Returned(answer, seconds)
 
-    def _timed(self, running: Running, call: Callable[[], T]) -> tuple[T | Failure, float]:
-        name = running.program.spec.name
-        self.figures.calling = (name, time.monotonic())
-        self.figures.steps += 1
+    def _timed(self, running: Running, call: Callable[..., T], *arguments: Any) -> tuple[T | Failure, float]:
+        figures = self.figures
+        figures.enter(running.name)
         began = self._seconds()
-        answer = self._attempt(running, call)
+        answer = self._attempt(running, call, *arguments)
         seconds = self._seconds() - began
-        self.figures.calling = None
-        if isinstance(answer, Failure):
-            with self.figures.lock:
-                self.figures.nodes[name].errors += 1
-                self.figures.nodes[name].seconds += seconds
+        figures.leave()
+        if type(answer) is Failure:
+            with figures.lock:
+                figures.nodes[running.name].errors += 1
+                figures.nodes[running.name].seconds += seconds
         return answer, seconds
 
-    def _attempt(self, running: Running, call: Callable[[], T]) -> T | Failure:
+    def _attempt(self, running: Running, call: Callable[..., T], *arguments: Any) -> T | Failure:
         state, kept = running.context.keyed_state, running.kept
         if state is not None:
             state.begin()
-        answer = guarded(running.invoker, call)
-        if kept is not None and not isinstance(answer, Failure):
-            changes = guarded(running.invoker, kept.keep)
+        answer = guarded(running.judge, call, *arguments)
+        if kept is not None and type(answer) is not Failure:
+            changes = guarded(running.judge, kept.keep)
             if isinstance(changes, Failure):
                 answer = changes
             else:
                 self._changes.update(changes)
-        if isinstance(answer, Failure):
+        if type(answer) is Failure:
             self.last_error = answer.exception
             if state is not None:
                 state.rollback()
         return answer
 
 
-def _told(context: Context, element: Element, attempt: int) -> Context:
-    """Returns a context that says what one call is for."""
+def _told(context: Context, element: Element, attempt: int) -> None:
+    """Says in a context what one call is for."""
     context.time_seconds = element.event_time
     context.source = element.source
     context.ordinal = element.origin.ordinal
     context.attempt = attempt
     context.missing = element.missing
     context.input_id = element.input_id
-    return context

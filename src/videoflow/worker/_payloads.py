@@ -5,7 +5,6 @@ same references (rule 16).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 
 import msgspec
 import numpy as np
@@ -91,10 +90,13 @@ class Payloads:
             made.append(ref)
             return ref
 
-        with ExitStack() as undone:
-            undone.callback(self._release, made, publication_id)
+        whole = False
+        try:
             encoded = wire.encode_value(value, store_array, forward=self._forward)
-            undone.pop_all()
+            whole = True
+        finally:
+            if not whole:
+                self._release(made, publication_id)
         if made:
             faults.reach("payload.sealed")
         return encoded

@@ -174,6 +174,18 @@ class Reading:
         faults.reach("process.before")
         return tuple(values)
 
+    def load_one(self, delivery: Delivery) -> Value | a.Failure:
+        """Decodes one input of several that are worked on together.
+
+        Raises:
+            Quit: The worker was told to end, perhaps while it waited.
+        """
+        if self._control.quit:
+            raise Quit
+        value = self._loaded(delivery.envelope)
+        faults.reach("process.before")
+        return value
+
     def _loaded(self, envelope: Envelope) -> Value | a.Failure:
         """Returns a value, or why it cannot be had, which no hiccup of the store is a reason for."""
         while True:

@@ -57,6 +57,9 @@ class Shell:
             a.Pull: self._reading.pull,
             a.PullMarkers: self._reading.pull_markers,
             a.Load: self._reading.load,
+            a.Burst: lambda action: action.walk.run(
+                action.deliveries, self._reading.load_one, self._nodes.call
+            ),
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
             a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
             a.Flush: lambda action: self._nodes.flush(action.node),

@@ -7,6 +7,7 @@ shape: the engine reads, the worker writes.
 
 import mmap
 import os
+import time
 from collections.abc import Sequence
 
 from videoflow.worker._figures import TaskFigures
@@ -39,6 +40,7 @@ class Page:
         self._words = view.cast("q")
         self._seconds = view.cast("d")
         self._nodes = tuple(nodes)
+        self._numbers = {node: number for number, node in enumerate(nodes, 1)}
 
     @property
     def steps(self) -> int:
@@ -82,13 +84,15 @@ class Page:
         number, since = self._words[_CALLING], self._seconds[_SINCE]
         return (self._nodes[number - 1], since) if number else None
 
-    @calling.setter
-    def calling(self, call: tuple[str, float] | None) -> None:
-        if call is None:
-            self._words[_CALLING] = 0
-            return
-        self._seconds[_SINCE] = call[1]
-        self._words[_CALLING] = self._nodes.index(call[0]) + 1
+    def enter(self, node: str, since: float) -> None:
+        """Says that the code of a node is called now (monotonic seconds); that is a step."""
+        self._words[_STEPS] += 1
+        self._seconds[_SINCE] = since
+        self._words[_CALLING] = self._numbers[node]
+
+    def leave(self) -> None:
+        """Says that it has returned."""
+        self._words[_CALLING] = 0
 
     @property
     def moved(self) -> int:
@@ -151,5 +155,13 @@ class SharedFigures(TaskFigures):
         return self._page.calling
 
     @calling.setter
-    def calling(self, call: tuple[str, float] | None) -> None:
-        self._page.calling = call
+    def calling(self, call: None) -> None:
+        self._page.leave()
+
+    def enter(self, node: str) -> None:
+        """See `Page`."""
+        self._page.enter(node, time.monotonic())
+
+    def leave(self) -> None:
+        """See `Page`."""
+        self._page.leave()

@@ -33,10 +33,14 @@ class Pulled(msgspec.Struct):
     markers: Sequence[Sequence[Delivery]] = ()
 
 
-class Returned(msgspec.Struct):
-    """What a node emitted: (port, value, key or None), and the seconds that the call took."""
+Outputs = Sequence[tuple[str, Any, str | None]]
+"""What a node emitted: (port, value, key or None), in order."""
 
-    outputs: Sequence[tuple[str, Any, str | None]]
+
+class Returned(msgspec.Struct):
+    """What a node emitted, and the seconds that the call took."""
+
+    outputs: Outputs
     seconds: float = 0.0
 
 
@@ -44,7 +48,7 @@ class ItemReady(msgspec.Struct):
     """What a source produced; `outputs` as of a node, ports without an output are skipped."""
 
     offset: int
-    outputs: Sequence[tuple[str, Any, str | None]]
+    outputs: Outputs
     time_seconds: float | None = None
     source: str = ""
     seconds: float = 0.0

@@ -23,15 +23,17 @@ from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._assembly import Assembly
+from videoflow.worker.core._burst import BurstWalk, Made, walks_in_bursts
 from videoflow.worker.core._checkpoints import Checkpointing
-from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, CONCLUDE_SECONDS, Start
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
 from videoflow.worker.core._settling import abandonment, settlement
-from videoflow.worker.core._walk import Outcome, RunAborted
+from videoflow.worker.core._walk import Outcome, RunAborted, resumed
 from videoflow.worker.core.actions import (
+    Burst,
     Commit,
     Element,
     FailRun,
@@ -43,6 +45,8 @@ from videoflow.worker.core.actions import (
     Steps,
     Terminate,
 )
+
+_DELIVERED = Completed(CompletedReason.DELIVERED)
 
 
 class ReaderCore(Checkpointing):
@@ -66,6 +70,8 @@ class ReaderCore(Checkpointing):
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
+        self._burst = self._burst_walk()
+        self._plain: Sequence[Delivery] = ()
 
     def run(self) -> Steps:
         """Yields actions until the task has ended; returns the kind of its terminator."""
@@ -105,6 +111,9 @@ class ReaderCore(Checkpointing):
 
     def _read(self) -> Steps:
         while True:
+            if self._plain:
+                yield from self._work_in_burst()
+                continue
             group = self._next()
             self._pass_controls()
             if group is not None:
@@ -129,9 +138,7 @@ class ReaderCore(Checkpointing):
         if held.delivery.envelope.kind is Kind.EPOCH_END:
             self._order.ended_epochs.append([held])
             return self._next()
-        envelope = held.delivery.envelope
-        last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
-        return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])
+        return _group_of(held)
 
     def _pull(self, *, wait: bool) -> Steps:
         after = tuple(None if self._competing else reached for reached in self._after)
@@ -154,16 +161,33 @@ class ReaderCore(Checkpointing):
         yield from super().keep_markers(settlements)
 
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
+        plain = self._plain_of(deliveries)
+        rest = deliveries[len(plain) :] if plain else deliveries
+        if plain:
+            self._plain = plain
         if self._competing:
-            self._loose += [Held(number, delivery) for delivery in deliveries]
+            self._loose += [Held(number, delivery) for delivery in rest]
             self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
             return
         parent = self.program.subscriptions[number][0]
         self._after[number] = positions_of(deliveries, self._after[number])
-        for delivery in deliveries:
+        for delivery in rest:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
                 self.pending.settlements.append((delivery.token, self.repetition(repeated)))
+
+    def _plain_of(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Returns the first of what was received that may be worked on in a burst: nothing comes before it."""
+        if self._burst is None or self._plain or self._loose or self._order.holding:
+            return ()
+        count = 0
+        for delivery in deliveries:
+            if delivery.token.transport_count > 1 or delivery.envelope.kind is not Kind.DATA:
+                break
+            count += 1
+        if count and not self._competing:
+            count = self._order.in_turn(deliveries[:count])
+        return deliveries[:count]
 
     def repetition(self, held: Held) -> Settlement:
         """Settles what was committed before and not settled, because its worker died in between."""
@@ -220,7 +244,47 @@ class ReaderCore(Checkpointing):
 
     # Working ----------------------------------------------------------------------------------
 
-    def _work(self, group: Group) -> Steps:
+    def _burst_walk(self) -> BurstWalk | None:
+        """Returns how plain inputs are worked on together, where that is possible."""
+        program = self.program
+        one = self._competing or (len(program.subscriptions) == 1 and not self._assembly.joins)
+        if not one or self._once or not walks_in_bursts(program):
+            return None
+        return BurstWalk(program, self.start.channels, self.walk.writer, CONCLUDE_SECONDS)
+
+    def _work_in_burst(self) -> Steps:
+        """Works on inputs that came for the first time, up to one that is not walked straight through."""
+        assert self._burst is not None
+        deliveries, self._plain = self._plain, ()
+        made: Made = yield Burst(self._burst, deliveries)
+        pending, done = self.pending, made.inputs
+        if done:
+            pending.publications += made.publications
+            pending.inner += made.inner
+            pending.settlements += [(delivery.token, _DELIVERED) for delivery in deliveries[:done]]
+            pending.settlements += self._taken_controls()
+            pending.seconds += made.seconds
+            pending.inputs += done
+            if not self._competing:
+                self._order.passed(deliveries[done - 1].envelope.origin)
+            if self.outbox:
+                self._worked = self._order.cursor()
+        if made.answers is not None:
+            self._plain = deliveries[done + 1 :]
+            yield from self._work(self._alone(deliveries[done]), made.answers)
+            return
+        self._plain = deliveries[done:]
+        if self.due():
+            yield from self.conclude_pending()
+
+    def _alone(self, delivery: Delivery) -> Group:
+        """Takes a plain input out of its burst, to be worked on as any other."""
+        if not self._competing:
+            self._order.passed(delivery.envelope.origin)
+        return _group_of(Held(0, delivery))
+
+    def _work(self, group: Group, answers: Sequence[object] = ()) -> Steps:
+        """Works on one group; nodes of the task may have answered already."""
         if self._partitioned and (yield from self._is_of_others(group)):
             return
         suspect = group.suspect
@@ -235,7 +299,7 @@ class ReaderCore(Checkpointing):
             if self._once and suspect and cause is None:
                 recalled = yield Recall(element.input_id)
             if recalled is None:
-                outcome = yield from self.walk.input(element, suspect=suspect)
+                outcome = yield from resumed(self.walk.input(element, suspect=suspect), answers)
             else:
                 outcome = Outcome()
                 self.pending.recalled += recalled
@@ -365,3 +429,10 @@ class ReaderCore(Checkpointing):
             if repeated is not None:
                 return delivery.token, self.repetition(repeated)
         return delivery.token, abandonment(delivery)
+
+
+def _group_of(held: Held) -> Group:
+    """Returns what one delivery says as a group of its own."""
+    envelope = held.delivery.envelope
+    last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
+    return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])

@@ -234,6 +234,28 @@ class OrderedInputs:
             slots.by_key[key] = held
         return None
 
+    def in_turn(self, deliveries: Sequence[Delivery]) -> int:
+        """Returns how many of the first deliveries of a single parent are data that is next in turn, one by one.
+
+        Only where nothing is held. They are not taken: see `passed`.
+        """
+        first = deliveries[0].envelope.origin
+        line, ordinal = self._line(first.node, first.epoch), first.ordinal
+        closed = line.done.last() if line.done else -1
+        if line.expected != (ordinal,) or closed >= ordinal or first.epoch != self._epochs.get(first.node, 0):
+            return 0
+        for number, delivery in enumerate(deliveries):
+            envelope = delivery.envelope
+            if envelope.kind is not Kind.DATA or envelope.path or envelope.after:
+                return number
+            if envelope.origin != (first.node, first.epoch, ordinal + number):
+                return number
+        return len(deliveries)
+
+    def passed(self, last: Origin) -> None:
+        """Moves the expectation behind what was in turn and is worked on now."""
+        self._line(last.node, last.epoch).expected = (last.ordinal + 1,)
+
     def next(self, *, gaps_closed: bool = False) -> Group | None:
         """Returns the next group in order, or None.
 

@@ -62,12 +62,16 @@ class Outcome(msgspec.Struct):
 
 
 class Walk:
-    """Walks elements through the nodes of one task."""
+    """Walks elements through the nodes of one task.
+
+    Attributes:
+        writer: Who says what it makes.
+    """
 
     def __init__(self, program: TaskProgram, channels: Sequence[ChannelId], slot: int, epoch: int) -> None:
         self._program = program
         self._channels = channels
-        self._writer = Writer(program.task.name, slot, epoch)
+        self.writer = Writer(program.task.name, slot, epoch)
         self._part = slot if program.task.partitions > 1 else 0
         self._missing_is_none = {n.spec.name: n.spec.options.missing == "none" for n in program.nodes}
 
@@ -123,7 +127,7 @@ class Walk:
                 channel=channel,
                 publication_id=identity,
                 kind=envelope.kind,
-                writer=self._writer,
+                writer=self.writer,
                 input_id=identity,
                 origin=origin,
                 source=envelope.source,
@@ -314,7 +318,7 @@ class Walk:
             channel=self._channels[channel],
             publication_id=element.input_id,
             kind=Kind.SKIP if skip else Kind.DATA,
-            writer=self._writer,
+            writer=self.writer,
             input_id=statement.input_id,
             origin=element.origin,
             path=element.path,
@@ -332,6 +336,20 @@ class Walk:
     def _live_headers(self, channel: int, value: object) -> tuple[tuple[str, str], ...]:
         keys = self._program.live_keys
         return tuple((key, str(getattr(value, key, ""))) for key in keys[channel]) if keys else ()
+
+
+def resumed(steps: Steps, answers: Sequence[object]) -> Steps:
+    """Goes on with a part of a core whose first actions have been performed, with these answers."""
+    answer: object = None
+    for known in answers:
+        steps.send(answer)
+        answer = known
+    while True:
+        try:
+            action = steps.send(answer)
+        except StopIteration as ended:
+            return ended.value
+        answer = yield action
 
 
 def pause_after(failures: int) -> Pause:

@@ -18,70 +18,19 @@ from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind
 from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
 from videoflow.worker.core._answers import ItemReady as ItemReady
+from videoflow.worker.core._answers import Outputs as Outputs
 from videoflow.worker.core._answers import Progress as Progress
 from videoflow.worker.core._answers import Pulled as Pulled
 from videoflow.worker.core._answers import Returned as Returned
 from videoflow.worker.core._answers import SourceEnded as SourceEnded
 from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
+from videoflow.worker.core._burst import BurstWalk as BurstWalk
+from videoflow.worker.core._burst import Made as Made
 from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
-
-
-class Element(msgspec.Struct):
-    """One input of one node: a trace, and the values to call the node with, or the cause of a skip.
-
-    Attributes:
-        input_id: Its identity, equal whether it came through a channel or inside the task.
-        origin: The source item it derives from; of an interval skip, the first ordinal.
-        path: The fan-outs passed.
-        values: One per input of the node; None for a missing one.
-        cause: Set for a skip.
-        last: Last ordinal of an interval skip; otherwise the origin's.
-        missing: Input name → cause, where a value is None because nothing was said.
-        key: Partition key, inherited along the trace.
-        source: Name of the source.
-        event_time: Seconds in the time of the source.
-        low: Lower bound of event times to come.
-        after: Of flush outputs: what must precede.
-        via: Inside a task: the (node, port) that each value came from.
-        parts: Input name → (trace, cause of a skip or None) of each item of a list; of such a list itself
-            under the name "".
-        marker: Of a marker, what it is called; it goes to `on_control`, and is no input.
-    """
-
-    input_id: str
-    origin: Origin
-    path: tuple[Hop, ...] = ()
-    values: tuple[Any, ...] = ()
-    cause: Cause | None = None
-    last: int = -1
-    missing: Mapping[str, Cause] = {}
-    key: str = ""
-    source: str = ""
-    event_time: float | None = None
-    low: float | None = None
-    after: tuple[tuple[str, int, int], ...] = ()
-    via: tuple[tuple[str, str], ...] = ()
-    parts: Mapping[str, tuple[tuple[tuple[Hop, ...], Cause | None], ...]] = {}
-    marker: str = ""
-
-
-class Publication(msgspec.Struct):
-    """An envelope to publish; the shell puts the encoded value into it."""
-
-    channel: int
-    envelope: Envelope
-    value: Any = None
-
-
-class InnerFate(msgspec.Struct):
-    """What became of one trace on an edge inside the task."""
-
-    edge: int
-    origin: Origin
-    last: int
-    path: tuple[Hop, ...]
-    fate: Fate
+from videoflow.worker.core._said import Element as Element
+from videoflow.worker.core._said import InnerFate as InnerFate
+from videoflow.worker.core._said import Publication as Publication
 
 
 # Actions --------------------------------------------------------------------------------------
@@ -120,6 +69,18 @@ class Load(msgspec.Struct):
     """Decode the members of a group. Answer: a tuple of values (None for None), or `Failure`."""
 
     members: tuple[Delivery | None, ...]
+
+
+class Burst(msgspec.Struct):
+    """Load plain inputs and call the nodes of the task for them, as `Load` and `Call` do. Answer: `Made`.
+
+    Attributes:
+        walk: How; it is lent what loads and what calls.
+        deliveries: The inputs.
+    """
+
+    walk: BurstWalk
+    deliveries: Sequence[Delivery]
 
 
 class Call(msgspec.Struct):
@@ -324,6 +285,7 @@ Action = (
     Pull
     | PullMarkers
     | Load
+    | Burst
     | Call
     | Control
     | Flush
@@ -353,6 +315,7 @@ Steps = Generator[Action, Any, Any]
 Answer = (
     Pulled
     | Returned
+    | Made
     | Failure
     | ItemReady
     | SourceEnded
