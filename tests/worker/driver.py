@@ -263,9 +263,9 @@ class Bench:
         resumable = replica.program.entry.spec.traits.resumable
         number = position.ordinal + 1 if resumable else self.given
         if number >= len(items) or self.failed is not None:
-            return actions.SourceEnded()
+            return actions.Sourced(actions.SourceEnded())
         self.given = number + 1
-        return actions.ItemReady(number, [("out", items[number], None)])
+        return actions.Sourced(actions.ItemReady(number, [("out", items[number], None)]))
 
     def _call(self, replica: Replica, action: actions.Call | actions.Control) -> Any:
         node, element = action.node, action.element

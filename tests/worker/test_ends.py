@@ -9,7 +9,7 @@ from tests.planner.building import Graph, threads_facts
 from tests.worker.driver import Bench, Function
 from tests.worker.test_core import ITEMS, consumed, keep, nothing, run
 from videoflow.planner import plan_flow
-from videoflow.worker.core.actions import Disposition, Element, FailRun, Failure, NextItem
+from videoflow.worker.core.actions import Disposition, Element, FailRun, Failure, NextItem, Sourced
 
 
 def flushing(flush: Function) -> Bench:
@@ -60,5 +60,5 @@ def test_a_source_that_fails_when_it_starts_again_is_told_with_what_came_first()
     failures = iter([Failure(Disposition.TRANSIENT, "bad"), Failure(Disposition.FATAL, "odd")])
     action = next(steps)
     while not isinstance(action, FailRun):
-        action = steps.send(next(failures) if isinstance(action, NextItem) else [])
+        action = steps.send(Sourced(next(failures)) if isinstance(action, NextItem) else [])
     assert action.failure.cause == "odd; it was started again after bad"

@@ -5,26 +5,54 @@ when the flow was recorded.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from videoflow.backends.outcomes import PublicationOutcome
 from videoflow.backends.runtime import FlowRuntime
+from videoflow.clock import Clock
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.planner.plan import TaskPlan
 from videoflow.simulation._clock import StationClock
 from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
 from videoflow.simulation._script import SimulatedDeath
-from videoflow.worker import RunControl, TaskNodes
+from videoflow.worker import Publishes, RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
-from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded
+from videoflow.worker.core.actions import Element, Failure, ItemReady, Publication, Returned, SourceEnded
 
 T = TypeVar("T")
 Opened = Any
 """A node that runs, as the worker keeps it."""
 _MOST_KEYS = 6
 _CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
+
+
+class SlowSource:
+    """Stands for the thread that publishes what a source holds, as if some items were long in coming.
+
+    It publishes before the source is called, so that the action can be repeated where it would have to wait.
+
+    Args:
+        publish: Publishes.
+        clock: Not looked at.
+    """
+
+    def __init__(self, publish: Publishes, clock: Clock) -> None:
+        self._publish = publish
+        self._said: Sequence[PublicationOutcome] = ()
+
+    def hold(self, held: Sequence[Publication]) -> None:
+        """Publishes every third time."""
+        self._said = self._publish(held) if len(held) % 3 == 2 else ()
+
+    def release(self) -> Sequence[PublicationOutcome]:
+        """Returns what came of it."""
+        return self._said
+
+    def close(self) -> None:
+        """Has nothing to end."""
 
 
 @dataclass

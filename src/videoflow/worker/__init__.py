@@ -6,6 +6,7 @@ from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._kept import Kept
 from videoflow.worker._limits import item_limits
+from videoflow.worker._linger import Publishes
 from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._shell import Shell
@@ -20,6 +21,7 @@ __all__ = [
     "Kept",
     "KeptDelivery",
     "NodeFigures",
+    "Publishes",
     "Quit",
     "Reporter",
     "RunControl",

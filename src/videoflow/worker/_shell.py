@@ -15,10 +15,12 @@ from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import Kind
 from videoflow.backends.outcomes import SettleConfirmed, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, Desired, OutboxEntry, TaskCommit
+from videoflow.clock import Clock
 from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._job import Backends, Job, Quit
+from videoflow.worker._linger import Linger, Lingers, Publishes
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
 from videoflow.worker._reading import Reading
@@ -38,10 +40,17 @@ class Shell:
         nodes: The nodes of its task.
         control: What is desired of the run.
         reporter: Whom it tells.
+        linger: Watches over what a source holds while its code runs.
     """
 
     def __init__(
-        self, job: Job, backends: Backends, nodes: TaskNodes, control: RunControl, reporter: Reporter
+        self,
+        job: Job,
+        backends: Backends,
+        nodes: TaskNodes,
+        control: RunControl,
+        reporter: Reporter,
+        linger: Callable[[Publishes, Clock], Lingers] = Linger,
     ) -> None:
         self._job = job
         self._backends = backends
@@ -53,6 +62,7 @@ class Shell:
         self._payloads = Payloads(backends.payloads, backends.clock, inline=once)
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
+        self._linger = linger(lambda held: self._writing.publish(a.Publish(held)), backends.clock)
         self._perform: dict[type, Callable[[Any], Any]] = {
             a.Pull: self._reading.pull,
             a.PullMarkers: self._reading.pull_markers,
@@ -169,6 +179,7 @@ class Shell:
 
     def close(self) -> None:
         """Closes the nodes, leaves their summaries, and gives back what was stored and never published."""
+        self._linger.close()
         for name, failure in self._nodes.close().items():
             self._fail(name, failure, "close")
         for name, said in self._nodes.summaries().items():
@@ -181,12 +192,14 @@ class Shell:
 
     # Sources and waiting ----------------------------------------------------------------------
 
-    def _next_item(self, action: a.NextItem) -> a.ItemReady | a.SourceEnded | a.Failure:
+    def _next_item(self, action: a.NextItem) -> a.Sourced:
         faults.reach("source.item")
         offset = action.position.offset
+        self._linger.hold(action.held)
         answer = self._nodes.next_item(None if offset is None else offset + 1)
+        said = self._linger.release()
         faults.reach("process.after")
-        return answer
+        return a.Sourced(answer, said)
 
     def _pause(self, action: a.Pause) -> None:
         clock, deadline = self._backends.clock, self._backends.deadline(action.seconds)

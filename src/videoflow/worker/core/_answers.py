@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 
 from videoflow.backends.messaging import Delivery
+from videoflow.backends.outcomes import PublicationOutcome
 from videoflow.backends.runtime import FirstFailure
+from videoflow.worker.core._failures import Failure
 
 
 class Progress(msgspec.Struct):
@@ -58,6 +60,13 @@ class SourceEnded(msgspec.Struct):
     """The source has no more items, or was stopped at an item boundary."""
 
     stopped: bool = False
+
+
+class Sourced(msgspec.Struct):
+    """What a source answered; `said` is one outcome for each publication that was held, where they are out."""
+
+    answer: ItemReady | SourceEnded | Failure
+    said: Sequence[PublicationOutcome] = ()
 
 
 class WorkerFatal(Exception):

@@ -105,6 +105,11 @@ class BurstWalk:
                 break
         return made
 
+    def produced(self, element: Element, outputs: Outputs) -> Made | None:
+        """Walks what a source produced for one ordinal, in a task of nothing else; None where that is not all."""
+        made = Made()
+        return None if self._through(element, lambda *_: Returned(outputs), made) else made
+
     def _through(self, element: Element, call: Call, made: Made) -> list[Returned | Failure] | None:
         """Walks one input; returns None, or what nodes have answered where it has to be walked otherwise."""
         elements = [element] * self._places

@@ -107,7 +107,7 @@ class Concluding:
             remaining = [
                 data
                 for data, outcome in zip(remaining, outcomes, strict=True)
-                if not (ended and _is_sealed(outcome)) and _again(outcome)
+                if not (ended and _is_sealed(outcome)) and is_to_come(outcome)
             ]
 
     def publish(self, publications: Sequence[Publication], barrier: str = "publish.sent") -> Steps:
@@ -115,7 +115,7 @@ class Concluding:
         remaining = list(publications)
         while remaining:
             outcomes = yield Publish(remaining, barrier)
-            remaining = [p for p, o in zip(remaining, outcomes, strict=True) if _again(o)]
+            remaining = [p for p, o in zip(remaining, outcomes, strict=True) if is_to_come(o)]
 
     def commit(self, action: Commit) -> Steps:
         """Commits until it is definite."""
@@ -210,7 +210,12 @@ def _is_sealed(outcome: object) -> bool:
     return isinstance(outcome, Rejected) and outcome.reason is RejectReason.SEALED
 
 
-def _again(outcome: object) -> bool:
+def is_to_come(outcome: object) -> bool:
+    """Returns whether a publication has to be published again.
+
+    Raises:
+        WorkerFatal: It was rejected for good.
+    """
     if isinstance(outcome, Accepted):
         return False
     if isinstance(outcome, Rejected) and outcome.reason is not RejectReason.FULL:

@@ -11,7 +11,8 @@ from videoflow.backends.coverage import Cause, Coverage, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
-from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
+from videoflow.worker.core._concluding import Start, is_to_come
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
@@ -32,6 +33,7 @@ from videoflow.worker.core.actions import (
     Terminate,
 )
 
+_QUICK_SECONDS = 0.0002  # an item that came as quickly may wait for the next one, and share its way
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 0.02
 
@@ -49,6 +51,8 @@ class SourceCore(Marked):
             coverage.merge(records)
         self._uncommitted_items = 0
         self._uncommitted_seconds = 0.0
+        alone = len(start.program.nodes) == 1 and walks_in_bursts(start.program)
+        self._alone = BurstWalk(start.program, start.channels, self.walk.writer, 0.0) if alone else None
 
     def run(self) -> Steps:
         """Yields actions until the source has ended; returns the kind of its terminator."""
@@ -88,7 +92,7 @@ class SourceCore(Marked):
         while True:
             if self.program.controls:
                 yield from self.take_markers((yield PullMarkers()))
-            answer = yield NextItem(self._position)
+            answer = yield from self._next_item()
             if isinstance(answer, ItemReady):
                 failures, first = 0, ""
                 yield from self._item(answer)
@@ -101,6 +105,15 @@ class SourceCore(Marked):
                     answer.error = f"{answer.error}; it was started again after {first}"
                 yield from self._failed(answer, failures)
 
+    def _next_item(self) -> Steps:
+        """Asks for the next item; what is held may be published meanwhile."""
+        held = self.pending.flat()
+        sourced = yield NextItem(self._position, held)
+        if sourced.said:
+            left = [p for p, outcome in zip(held, sourced.said, strict=True) if is_to_come(outcome)]
+            self.pending.publications = [("", left)] if left else []
+        return sourced.answer
+
     def _item(self, item: ItemReady) -> Steps:
         at = self._position
         origin = Origin(self._node.name, at.epoch, at.ordinal + 1)
@@ -112,21 +125,24 @@ class SourceCore(Marked):
             event_time=item.time_seconds,
             low=item.time_seconds,
         )
-        outcome = yield from self.walk.produced(element, item.outputs)
+        made = self._alone.produced(element, item.outputs) if self._alone is not None else None
+        outcome = made or (yield from self.walk.produced(element, item.outputs))
         self._position = SourcePosition(at.epoch, origin.ordinal, item.offset)
         pending = self.pending
-        pending.publications += [(name, self._not_said(group)) for name, group in outcome.publications]
+        said = outcome.publications
+        pending.publications += [(name, self._not_said(each)) for name, each in said] if self._said else said
         pending.inner += outcome.inner
         pending.seconds += outcome.seconds + item.seconds
         pending.inputs += 1
-        yield from self._conclude(commit=False)  # the next item may be long in coming
+        if self.outbox or item.seconds >= _QUICK_SECONDS or self.due():
+            yield from self._conclude(commit=False)
 
     def _not_said(self, publications: Sequence[Publication]) -> list[Publication]:
         """Leaves out what an earlier run has said, by a source that died before it had committed so far."""
         return [
             each
             for each in publications
-            if not (self._said and self._said[each.channel].covers(each.envelope.origin, each.envelope.path))
+            if not self._said[each.channel].covers(each.envelope.origin, each.envelope.path)
         ]
 
     def _failed(self, failure: Failure, failures: int) -> Steps:

@@ -22,6 +22,7 @@ from videoflow.worker.core._answers import Outputs as Outputs
 from videoflow.worker.core._answers import Progress as Progress
 from videoflow.worker.core._answers import Pulled as Pulled
 from videoflow.worker.core._answers import Returned as Returned
+from videoflow.worker.core._answers import Sourced as Sourced
 from videoflow.worker.core._answers import SourceEnded as SourceEnded
 from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
 from videoflow.worker.core._burst import BurstWalk as BurstWalk
@@ -130,13 +131,15 @@ class HoldState(msgspec.Struct):
 
 
 class NextItem(msgspec.Struct):
-    """Ask the source for its next item. Answer: `ItemReady`, `SourceEnded` or `Failure`.
+    """Ask the source for its next item. Answer: `Sourced`.
 
     Attributes:
         position: The last position whose item was taken, for a source that has to be started again.
+        held: To be published meanwhile, all of it, where the source takes its time.
     """
 
     position: SourcePosition
+    held: Sequence[Publication] = ()
 
 
 class Pause(msgspec.Struct):
@@ -317,8 +320,7 @@ Answer = (
     | Returned
     | Made
     | Failure
-    | ItemReady
-    | SourceEnded
+    | Sourced
     | CommitOutcome
     | Sequence[PublicationOutcome]
     | Sequence[SettlementOutcome]

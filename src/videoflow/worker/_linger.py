@@ -1,0 +1,94 @@
+"""Publishes what a source holds back for company, when its next item is long in coming.
+
+Used by the shell of a source: items that come quickly are published together, and the thread that does so
+may be kept in user code for any time. It refuses to let anything linger for more than a few milliseconds.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+from videoflow.backends.outcomes import PublicationOutcome
+from videoflow.clock import Clock
+from videoflow.worker.core.actions import Publication
+
+_LINGER_SECONDS = 0.002
+_IDLE_ROUNDS = 8
+
+Said = Sequence[PublicationOutcome]
+Publishes = Callable[[Sequence[Publication]], Said]
+
+
+class Lingers(Protocol):
+    """Watches over publications while user code runs."""
+
+    def hold(self, held: Sequence[Publication]) -> None:
+        """Begins to watch over these, oldest first: user code is called now."""
+        ...
+
+    def release(self) -> Said:
+        """Ends to watch: user code has returned. Returns what came of the publications, if they are out."""
+        ...
+
+    def close(self) -> None:
+        """Ends what it runs."""
+        ...
+
+
+class Linger:
+    """Watches in a thread of its own.
+
+    Args:
+        publish: Publishes them, in this object's thread; nothing else does so meanwhile.
+        clock: For how long they are held.
+    """
+
+    def __init__(self, publish: Publishes, clock: Clock) -> None:
+        self._publish = publish
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._threads = ThreadPoolExecutor(1, "videoflow-linger")
+        self._watching: Future[Said] | None = None
+        self._published = False
+        self._held: Sequence[Publication] = ()
+        self._oldest: Publication | None = None
+        self._since = 0.0
+
+    def hold(self, held: Sequence[Publication]) -> None:
+        """Begins to watch over these, oldest first: user code is called now."""
+        if not held:
+            return
+        with self._lock:
+            if held[0] is not self._oldest:
+                self._oldest, self._since = held[0], self._clock.monotonic()
+            self._held = held
+            if self._watching is None or self._watching.done():
+                self._watching = self._threads.submit(self._watch)
+
+    def release(self) -> Said:
+        """Ends to watch: user code has returned. Returns what came of the publications, if they are out.
+
+        Raises:
+            Quit: The worker was told to end meanwhile. What else publishing raises comes out here, too.
+        """
+        with self._lock:
+            self._held = ()
+            published, self._published = self._published, False
+        return self._watching.result() if published and self._watching is not None else ()
+
+    def close(self) -> None:
+        """Ends its thread."""
+        self._closing.set()
+        self._threads.shutdown()
+
+    def _watch(self) -> Said:
+        idle = 0
+        while idle < _IDLE_ROUNDS and not self._closing.wait(_LINGER_SECONDS / 2):
+            with self._lock:
+                idle = 0 if self._held else idle + 1
+                if self._held and self._clock.monotonic() - self._since >= _LINGER_SECONDS:
+                    self._published = True
+                    return self._publish(self._held)
+        return ()
