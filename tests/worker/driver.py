@@ -156,10 +156,8 @@ class Bench:
                 return self._markers(replica)
             case actions.Load(members=members):
                 return tuple(None if m is None else self.channels.value(m) for m in members)
-            case actions.Call() | actions.Control():
-                return self._call(replica, action)
-            case actions.Burst():
-                return self._burst(replica, action)
+            case actions.Call() | actions.Control() | actions.Burst():
+                return self._use(replica, action)
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
             case actions.Flush(node=node):
@@ -279,6 +277,11 @@ class Bench:
         if isinstance(answer, actions.Returned):
             replica.buffer.append(element.values[0])
         return answer
+
+    def _use(self, replica: Replica, action: actions.Call | actions.Control | actions.Burst) -> Any:
+        return (
+            self._burst(replica, action) if isinstance(action, actions.Burst) else self._call(replica, action)
+        )
 
     def _burst(self, replica: Replica, action: actions.Burst) -> Any:
         def call(node: str, element: actions.Element, attempt: int) -> Any:

@@ -168,7 +168,7 @@ def decode_value(body: bytes, payloads: Sequence[PayloadRef] = (), load: Load | 
             through.
     """
     try:
-        if body[:1] in _EXTENSIONS:  # an array or a record, as most values are: its head is read without a hook
+        if body[:1] in _EXTENSIONS:  # an array or a record: its head needs no hook
             top = _decode(body)
             return _Unpacker(payloads, load).extension(top.code, top.data)
         return _Unpacker(payloads, load).unpack(body)

@@ -8,13 +8,13 @@ changed is kept only when the attempt succeeded (rule 5). It refuses to raise wh
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, TypeVar
 
 from videoflow.backends.runtime import Desired
-from videoflow.graph import Context, Invoker, Item, Node, Out
+from videoflow.graph import Context, Invoker, Item, Node
 from videoflow.graph.spec import NodeKind
 from videoflow.worker._calls import Outputs, frozen, guarded
 from videoflow.worker._control import RunControl
@@ -277,9 +277,7 @@ class TaskNodes:
         return changes
 
     def _snapshot(self, name: str, running: Running, kept: Kept) -> dict[str, bytes | None]:
-        answer = guarded(
-            running.judge, lambda: kept.take_snapshot(running.invoker.snapshot(running.context))
-        )
+        answer = guarded(running.judge, lambda: kept.take_snapshot(running.invoker.snapshot(running.context)))
         if isinstance(answer, Failure):
             self.last_error = answer.exception
             raise blamed(name, f"node {name} failed in snapshot", answer)
@@ -288,7 +286,9 @@ class TaskNodes:
     def _source(self) -> Running:
         return next(iter(self._running.values()))
 
-    def _returned(self, running: Running, call: Callable[..., Outputs], *arguments: Any) -> Returned | Failure:
+    def _returned(
+        self, running: Running, call: Callable[..., Outputs], *arguments: Any
+    ) -> Returned | Failure:
         answer, seconds = self._timed(running, call, *arguments)
         if type(answer) is Failure:
             return answer

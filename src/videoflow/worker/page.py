@@ -85,8 +85,7 @@ class Page:
         return (self._nodes[number - 1], since) if number else None
 
     def enter(self, node: str, since: float) -> None:
-        """Says that the code of a node is called now (monotonic seconds); that is a step."""
-        self._words[_STEPS] += 1
+        """Says that the code of a node is called now (monotonic seconds)."""
         self._seconds[_SINCE] = since
         self._words[_CALLING] = self._numbers[node]
 
@@ -155,11 +154,15 @@ class SharedFigures(TaskFigures):
         return self._page.calling
 
     @calling.setter
-    def calling(self, call: None) -> None:
-        self._page.leave()
+    def calling(self, call: tuple[str, float] | None) -> None:
+        if call is None:
+            self._page.leave()
+        else:
+            self._page.enter(*call)
 
     def enter(self, node: str) -> None:
         """See `Page`."""
+        self._page.steps += 1
         self._page.enter(node, time.monotonic())
 
     def leave(self) -> None:

@@ -2,11 +2,11 @@
 
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core import actions as actions
+from videoflow.worker.core._blame import blamed, first_failure
 from videoflow.worker.core._concluding import Over, Start
 from videoflow.worker.core._core import ReaderCore
 from videoflow.worker.core._program import NodeProgram, TaskProgram, make_program
 from videoflow.worker.core._source import SourceCore
-from videoflow.worker.core._walk import blamed, first_failure
 from videoflow.worker.core.actions import Action, Answer, WorkerFatal
 
 Core = ReaderCore | SourceCore | Over

@@ -63,7 +63,7 @@ class SourceEnded(msgspec.Struct):
 
 
 class Sourced(msgspec.Struct):
-    """What a source answered; `said` is one outcome for each publication that was held, where they are out."""
+    """What a source answered; `said` is one outcome for each publication held, where they are out."""
 
     answer: ItemReady | SourceEnded | Failure
     said: Sequence[PublicationOutcome] = ()

@@ -6,7 +6,6 @@ It refuses the rest: such an input is left unfinished, and `Walk` goes on with t
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -18,7 +17,7 @@ from videoflow.worker.core._failures import Failure
 from videoflow.worker.core._program import NodeProgram, TaskProgram
 from videoflow.worker.core._said import Element, InnerFate, Publication
 
-Load = Callable[[Delivery], Any]
+Load = Callable[[Delivery], object]
 Call = Callable[[str, Element, int], Returned | Failure]
 
 _ENTRY = 0  # where the task's input lies; only the first node reads it, so unread items may lie there later
@@ -106,7 +105,7 @@ class BurstWalk:
         return made
 
     def produced(self, element: Element, outputs: Outputs) -> Made | None:
-        """Walks what a source produced for one ordinal, in a task of nothing else; None where that is not all."""
+        """Walks what a source produced for one ordinal, in a task of nothing else; None where it cannot."""
         made = Made()
         return None if self._through(element, lambda *_: Returned(outputs), made) else made
 
@@ -203,7 +202,7 @@ def _step(
     return _Step(name, places[given.parents[0]], given.edges[0], ports)
 
 
-def _element(envelope: Envelope, value: Any) -> Element:
+def _element(envelope: Envelope, value: object) -> Element:
     origin = envelope.origin
     return Element(
         envelope.publication_id,
@@ -222,17 +221,18 @@ def _element(envelope: Envelope, value: Any) -> Element:
 
 def _child(port: _Port, given: Element, found: Outputs) -> Element:
     """Returns what a port says of an input, as an input of who reads it."""
+    key = None
     if found:
-        _, value, key = found[0]
-        identity, values, cause = port.identity.of(given.input_id, "0"), (value,), None
+        key, cause = found[0][2], None
+        identity = port.identity.of(given.input_id, "0")
     else:
-        key, values, cause = None, (), given.cause or Cause.SKIPPED
+        cause = given.cause or Cause.SKIPPED
         identity = port.identity.of(given.input_id, "skip")
     return Element(
         identity,
         given.origin,
         given.path,
-        values,
+        tuple(output[1] for output in found),
         cause,
         given.last,
         key=given.key if key is None else key,

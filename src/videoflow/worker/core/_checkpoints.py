@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from videoflow.worker.core._blame import blamed
 from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._pending import HeldInput, Holding, Pending, Settlements
-from videoflow.worker.core._walk import Outcome, blamed
+from videoflow.worker.core._walk import Outcome
 from videoflow.worker.core.actions import Checkpoint, Commit, Failure, HoldState, Progress, Steps
 
 

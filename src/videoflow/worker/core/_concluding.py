@@ -17,9 +17,10 @@ from videoflow.backends.outcomes import Accepted, Rejected, RejectReason, Settle
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed
 from videoflow.graph.spec import NodeSpec
 from videoflow.planner.plan import CommitOrder
+from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
-from videoflow.worker.core._walk import RunAborted, Walk, first_failure, pause_after
+from videoflow.worker.core._walk import RunAborted, Walk, pause_after
 from videoflow.worker.core.actions import (
     Commit,
     Disposition,

@@ -17,20 +17,19 @@ from videoflow.backends.messaging import (
     DeliveryToken,
     Kind,
     Settlement,
-    Terminal,
 )
 from videoflow.backends.runtime import FirstFailure
 from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._assembly import Assembly
-from videoflow.worker.core._burst import BurstWalk, Made, walks_in_bursts
+from videoflow.worker.core._bursts import Bursts
 from videoflow.worker.core._checkpoints import Checkpointing
-from videoflow.worker.core._concluding import CONCLUDE_INPUTS, CONCLUDE_SECONDS, Start
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
-from videoflow.worker.core._settling import abandonment, settlement
+from videoflow.worker.core._settling import abandonment, repetition, settlement
 from videoflow.worker.core._walk import Outcome, RunAborted, resumed
 from videoflow.worker.core.actions import (
     Burst,
@@ -70,8 +69,7 @@ class ReaderCore(Checkpointing):
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
-        self._burst = self._burst_walk()
-        self._plain: Sequence[Delivery] = ()
+        self._bursts = Bursts(start, self.walk, self._order, once=self._once)
 
     def run(self) -> Steps:
         """Yields actions until the task has ended; returns the kind of its terminator."""
@@ -111,7 +109,7 @@ class ReaderCore(Checkpointing):
 
     def _read(self) -> Steps:
         while True:
-            if self._plain:
+            if self._bursts.waiting:
                 yield from self._work_in_burst()
                 continue
             group = self._next()
@@ -161,10 +159,7 @@ class ReaderCore(Checkpointing):
         yield from super().keep_markers(settlements)
 
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
-        plain = self._plain_of(deliveries)
-        rest = deliveries[len(plain) :] if plain else deliveries
-        if plain:
-            self._plain = plain
+        rest = deliveries[0 if self._loose else self._bursts.take(deliveries) :]
         if self._competing:
             self._loose += [Held(number, delivery) for delivery in rest]
             self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
@@ -174,33 +169,9 @@ class ReaderCore(Checkpointing):
         for delivery in rest:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
-                self.pending.settlements.append((delivery.token, self.repetition(repeated)))
-
-    def _plain_of(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Returns the first of what was received that may be worked on in a burst: nothing comes before it."""
-        if self._burst is None or self._plain or self._loose or self._order.holding:
-            return ()
-        count = 0
-        for delivery in deliveries:
-            if delivery.token.transport_count > 1 or delivery.envelope.kind is not Kind.DATA:
-                break
-            count += 1
-        if count and not self._competing:
-            count = self._order.in_turn(deliveries[:count])
-        return deliveries[:count]
-
-    def repetition(self, held: Held) -> Settlement:
-        """Settles what was committed before and not settled, because its worker died in between."""
-        if held.again:
-            return Completed(CompletedReason.DUPLICATE)
-        envelope, entry = held.delivery.envelope, self.program.entry.spec.name
-        if envelope.kind is not Kind.DATA:
-            return Completed(CompletedReason.SKIPPED)
-        for aside in self.start.asides:  # a join puts the shorter trace of its group aside
-            below = envelope.path[: len(aside.path)] == aside.path
-            if aside.node == entry and aside.origin == envelope.origin and below:
-                return Terminal(aside.record_id)
-        return Completed(CompletedReason.DELIVERED)
+                self.pending.settlements.append(
+                    (delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides))
+                )
 
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
@@ -244,20 +215,13 @@ class ReaderCore(Checkpointing):
 
     # Working ----------------------------------------------------------------------------------
 
-    def _burst_walk(self) -> BurstWalk | None:
-        """Returns how plain inputs are worked on together, where that is possible."""
-        program = self.program
-        one = self._competing or (len(program.subscriptions) == 1 and not self._assembly.joins)
-        if not one or self._once or not walks_in_bursts(program):
-            return None
-        return BurstWalk(program, self.start.channels, self.walk.writer, CONCLUDE_SECONDS)
-
     def _work_in_burst(self) -> Steps:
         """Works on inputs that came for the first time, up to one that is not walked straight through."""
-        assert self._burst is not None
-        deliveries, self._plain = self._plain, ()
-        made: Made = yield Burst(self._burst, deliveries)
-        pending, done = self.pending, made.inputs
+        bursts, pending = self._bursts, self.pending
+        assert bursts.walk is not None
+        deliveries = bursts.waiting
+        made = yield Burst(bursts.walk, deliveries)
+        done = made.inputs
         if done:
             pending.publications += made.publications
             pending.inner += made.inner
@@ -265,23 +229,17 @@ class ReaderCore(Checkpointing):
             pending.settlements += self._taken_controls()
             pending.seconds += made.seconds
             pending.inputs += done
-            if not self._competing:
-                self._order.passed(deliveries[done - 1].envelope.origin)
+            bursts.passed(deliveries[done - 1])
             if self.outbox:
                 self._worked = self._order.cursor()
         if made.answers is not None:
-            self._plain = deliveries[done + 1 :]
-            yield from self._work(self._alone(deliveries[done]), made.answers)
+            bursts.waiting = deliveries[done + 1 :]
+            bursts.passed(deliveries[done])
+            yield from self._work(_group_of(Held(0, deliveries[done])), made.answers)
             return
-        self._plain = deliveries[done:]
+        bursts.waiting = deliveries[done:]
         if self.due():
             yield from self.conclude_pending()
-
-    def _alone(self, delivery: Delivery) -> Group:
-        """Takes a plain input out of its burst, to be worked on as any other."""
-        if not self._competing:
-            self._order.passed(delivery.envelope.origin)
-        return _group_of(Held(0, delivery))
 
     def _work(self, group: Group, answers: Sequence[object] = ()) -> Steps:
         """Works on one group; nodes of the task may have answered already."""
@@ -427,7 +385,7 @@ class ReaderCore(Checkpointing):
         if self.start.abandoned and not self._competing:
             repeated = self._order.add(self.program.subscriptions[number][0], number, delivery)
             if repeated is not None:
-                return delivery.token, self.repetition(repeated)
+                return delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides)
         return delivery.token, abandonment(delivery)
 
 

@@ -235,7 +235,7 @@ class OrderedInputs:
         return None
 
     def in_turn(self, deliveries: Sequence[Delivery]) -> int:
-        """Returns how many of the first deliveries of a single parent are data that is next in turn, one by one.
+        """Returns how many of the first deliveries of a single parent are data that is next in turn.
 
         Only where nothing is held. They are not taken: see `passed`.
         """

@@ -1,7 +1,10 @@
 """How deliveries are settled, by what became of them; used by the core of a task that reads."""
 
+from collections.abc import Sequence
+
 from videoflow.backends.coverage import Cause
 from videoflow.backends.messaging import Completed, CompletedReason, Delivery, Kind, Settlement, Terminal
+from videoflow.backends.runtime import Aside
 from videoflow.worker.core._groups import Held, Member
 from videoflow.worker.core._walk import Outcome
 
@@ -23,6 +26,26 @@ def settlement(held: Held, cause: Cause | None, outcome: Outcome) -> Settlement:
     if cause is Cause.ABORTED:
         return Completed(CompletedReason.ABANDONED)
     return Completed(CompletedReason.SKIPPED if cause is not None else CompletedReason.DELIVERED)
+
+
+def repetition(held: Held, entry: str, asides: Sequence[Aside]) -> Settlement:
+    """Settles what was committed before and not settled, because its worker died in between.
+
+    Args:
+        held: The delivery.
+        entry: The node that it goes to.
+        asides: What earlier incarnations put aside.
+    """
+    if held.again:
+        return Completed(CompletedReason.DUPLICATE)
+    envelope = held.delivery.envelope
+    if envelope.kind is not Kind.DATA:
+        return Completed(CompletedReason.SKIPPED)
+    for aside in asides:  # a join puts the shorter trace of its group aside
+        below = envelope.path[: len(aside.path)] == aside.path
+        if aside.node == entry and aside.origin == envelope.origin and below:
+            return Terminal(aside.record_id)
+    return Completed(CompletedReason.DELIVERED)
 
 
 def abandonment(delivery: Delivery) -> Settlement:

@@ -11,12 +11,13 @@ from videoflow.backends.coverage import Cause, Coverage, IntervalSet, Origin
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
+from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
 from videoflow.worker.core._concluding import Start, is_to_come
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
-from videoflow.worker.core._walk import RunAborted, first_failure, pause_after
+from videoflow.worker.core._walk import RunAborted, pause_after
 from videoflow.worker.core.actions import (
     Announced,
     Commit,

@@ -12,8 +12,8 @@ import msgspec
 
 from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
-from videoflow.backends.runtime import FirstFailure
 from videoflow.ids import hash_id
+from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._elements import absence_of, join, many_of, none_of
 from videoflow.worker.core._partitions import everywhere, key_problem, spread
 from videoflow.worker.core._program import InnerInput, NodeProgram, TaskProgram
@@ -32,7 +32,6 @@ from videoflow.worker.core.actions import (
     RecordStarted,
     Returned,
     Steps,
-    WorkerFatal,
 )
 
 _FIRST_PAUSE_SECONDS = 0.1
@@ -355,37 +354,6 @@ def resumed(steps: Steps, answers: Sequence[object]) -> Steps:
 def pause_after(failures: int) -> Pause:
     """Returns the wait before the next attempt, which doubles with each failure in a row."""
     return Pause(min(_FIRST_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_PAUSE_SECONDS))
-
-
-def first_failure(node: str, element: Element, failure: Failure, attempts: int, limit: int) -> FirstFailure:
-    """Returns the record of a failure that ends the run."""
-    place = f"item {element.origin.ordinal} of {element.source or element.origin.node}"
-    return FirstFailure(
-        node=node,
-        code=failure.code,
-        message=f"node {node}, {place}, attempt {attempts} of {limit}",
-        cause=failure.error,
-        where=failure.where,
-        remedy=failure.remedy or "mend the node and run again",
-        exit_status=failure.exit_status,
-    )
-
-
-def blamed(node: str, message: str, failure: Failure | None = None) -> WorkerFatal:
-    """Returns the end of a worker whose sink failed, or did not keep its word, in a checkpoint.
-
-    Args:
-        node: The sink.
-        message: What it did.
-        failure: What its code raised, or None.
-    """
-    known = failure or Failure(
-        Disposition.FATAL,
-        "checkpoint returns how many of the oldest unsettled inputs are durable now; all, at the end",
-        remedy="mend the checkpoint of this node, and run again",
-    )
-    record = first_failure(node, Element("", Origin(node, 0, 0)), known, 1, 1)
-    return WorkerFatal(message, msgspec.structs.replace(record, message=message))
 
 
 def _derived(element: Element, input_id: str, values: tuple[Any, ...], cause: Cause | None) -> Element:

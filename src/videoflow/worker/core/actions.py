@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Settlement
 from videoflow.backends.outcomes import PublicationOutcome, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, FirstFailure, SourcePosition
@@ -32,7 +31,6 @@ from videoflow.worker.core._failures import Failure as Failure
 from videoflow.worker.core._said import Element as Element
 from videoflow.worker.core._said import InnerFate as InnerFate
 from videoflow.worker.core._said import Publication as Publication
-
 
 # Actions --------------------------------------------------------------------------------------
 
