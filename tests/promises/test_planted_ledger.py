@@ -11,7 +11,7 @@ from tests.promises.probes import FLOWS, ITEMS
 CHANNEL = "backends/memory/_channel.py"
 SUBSCRIPTION = "backends/memory/_subscription.py"
 RECEIVER = "backends/memory/_receiver.py"
-CORE = "worker/core/_core.py"
+BURST, CORE = "worker/core/_burst.py", "worker/core/_core.py"
 SHM_RECEIVING = "adapters/shm/_receiving.py"
 SHM_OUTLET = "adapters/shm/_outlet.py"
 
@@ -52,23 +52,25 @@ def silent(number: int) -> Change:
 
 
 FORGETFUL_TASK = Change(
-    "worker/core/_walk.py",
-    "            return inputs[0]\n",
-    "            return [element for element in inputs[0] if element.origin.ordinal != 19]\n",
+    BURST,
+    "            given = elements[step.place]\n",
+    "            given = elements[step.place]\n"
+    "            if step.edge >= 0 and element.origin.ordinal == 19:\n"
+    "                continue\n",
 )
 FORGETFUL_SOURCE = Change(
     "worker/core/_source.py",
-    "        outcome = yield from self.walk.produced(element, item.outputs)\n",
-    "        outcome = yield from self.walk.produced(element, item.outputs)\n"
+    "        said = outcome.publications\n",
     "        if origin.ordinal == 19:\n"
-    "            outcome.publications.clear()\n",
+    "            outcome.publications.clear()\n"
+    "        said = outcome.publications\n",
 )
 WORKS_TWICE = Change(
-    CORE,
-    "                outcome = yield from self.walk.input(element, suspect=suspect)\n",
-    "                outcome = yield from self.walk.input(element, suspect=suspect)\n"
-    "                if element.origin.ordinal == 7:\n"
-    "                    yield from self.walk.input(element, suspect=suspect)\n",
+    BURST,
+    "            made.answers = self._through(_element(delivery.envelope, value), call, made)\n",
+    "            made.answers = self._through(_element(delivery.envelope, value), call, made)\n"
+    "            if delivery.envelope.origin.ordinal == 7:\n"
+    "                self._through(_element(delivery.envelope, value), call, Made())\n",
 )
 COUNTED_AS_ANOTHER = Change(
     SUBSCRIPTION,

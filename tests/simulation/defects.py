@@ -244,7 +244,7 @@ DEFECTS: dict[str, Change] = {
     ),
     "a resumed source says again what it said": Change(
         SOURCE,
-        "if not (self._said and self._said[each.channel].covers(each.envelope.origin, each.envelope.path))",
+        "if not self._said[each.channel].covers(each.envelope.origin, each.envelope.path)",
         "if each",
     ),
     "who is given up forgets its outbox": Change(

@@ -90,6 +90,7 @@ def shrink(simulation: Simulation, result: Result) -> Result:
     shrinking.with_fewer_items()
     shrinking.with_less_chance()
     shrinking.without_faults()
+    shrinking.with_fewer_items()
     return simulation.run(shrinking.best.schedule, telling=True)
 
 
