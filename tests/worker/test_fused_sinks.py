@@ -93,7 +93,7 @@ def test_a_sink_is_told_the_same_of_what_is_flushed_fused_or_not() -> None:
 
 def test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task() -> None:
     first = library.Moody(1, name="first", fuse="one", replicas=2, ordered=False, deterministic=False)(
-        source(6)
+        source(10)
     )
     second = library.Step(2, name="second", fuse="one", replicas=2, ordered=False)(first)
     schedules = deaths("first-0", "commit.after", "publish.sent", "settle.sent", hits=2)

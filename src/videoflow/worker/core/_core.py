@@ -69,6 +69,7 @@ class ReaderCore(Checkpointing):
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
+        self._behind: tuple[int, Sequence[Delivery]] | None = None
         self._bursts = Bursts(start, self.walk, self._order, once=self._once)
 
     def run(self) -> Steps:
@@ -112,6 +113,9 @@ class ReaderCore(Checkpointing):
             if self._bursts.waiting:
                 yield from self._work_in_burst()
                 continue
+            if self._behind is not None:  # what the burst went through is known to be, now
+                self._put_in_order(*self._behind)
+                self._behind = None
             group = self._next()
             self._pass_controls()
             if group is not None:
@@ -159,19 +163,24 @@ class ReaderCore(Checkpointing):
         yield from super().keep_markers(settlements)
 
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
-        rest = deliveries[0 if self._loose else self._bursts.take(deliveries) :]
+        taken = 0 if self._loose else self._bursts.take(deliveries)
         if self._competing:
-            self._loose += [Held(number, delivery) for delivery in rest]
+            self._loose += [Held(number, delivery) for delivery in deliveries[taken:]]
             self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
             return
-        parent = self.program.subscriptions[number][0]
         self._after[number] = positions_of(deliveries, self._after[number])
-        for delivery in rest:
+        if taken:
+            self._behind = number, deliveries[taken:]
+        else:
+            self._put_in_order(number, deliveries)
+
+    def _put_in_order(self, number: int, deliveries: Sequence[Delivery]) -> None:
+        parent = self.program.subscriptions[number][0]
+        for delivery in deliveries:
             repeated = self._order.add(parent, number, delivery)
             if repeated is not None:
-                self.pending.settlements.append(
-                    (delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides))
-                )
+                how = repetition(repeated, self.program.entry.spec.name, self.start.asides)
+                self.pending.settlements.append((delivery.token, how))
 
     def _ended(self) -> Steps:
         """Looks whether everything was read, after a pull that brought nothing."""
