@@ -25,7 +25,7 @@ from videoflow.worker.core._assembly import Assembly
 from videoflow.worker.core._bursts import Bursts
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
-from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, message_of
+from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
@@ -140,7 +140,7 @@ class ReaderCore(Checkpointing):
         if held.delivery.envelope.kind is Kind.EPOCH_END:
             self._order.ended_epochs.append([held])
             return self._next()
-        return _group_of(held)
+        return group_of(held)
 
     def _pull(self, *, wait: bool) -> Steps:
         after = tuple(None if self._competing else reached for reached in self._after)
@@ -244,7 +244,7 @@ class ReaderCore(Checkpointing):
         if made.answers is not None:
             bursts.waiting = deliveries[done + 1 :]
             bursts.passed(deliveries[done])
-            yield from self._work(_group_of(Held(0, deliveries[done])), made.answers)
+            yield from self._work(group_of(Held(0, deliveries[done])), made.answers)
             return
         bursts.waiting = deliveries[done:]
         if self.due():
@@ -396,10 +396,3 @@ class ReaderCore(Checkpointing):
             if repeated is not None:
                 return delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides)
         return delivery.token, abandonment(delivery)
-
-
-def _group_of(held: Held) -> Group:
-    """Returns what one delivery says as a group of its own."""
-    envelope = held.delivery.envelope
-    last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
-    return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])

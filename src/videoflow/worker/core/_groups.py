@@ -78,3 +78,10 @@ class Group(msgspec.Struct):
 def message_of(token: DeliveryToken) -> Message:
     """Returns what a message is known by: its id is its subscription's own."""
     return token.subscription, token.message_id
+
+
+def group_of(held: Held) -> Group:
+    """Returns what one delivery says as a group of its own."""
+    envelope = held.delivery.envelope
+    last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
+    return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])
