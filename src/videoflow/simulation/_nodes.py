@@ -163,16 +163,16 @@ class SimulatedNodes(TaskNodes):
         watching.record.calls.setdefault(name, []).append(self._made(element, answer))
         return answer
 
-    def _attempt(self, running: Opened, call: Callable[[], T]) -> T | Failure:
+    def _attempt(self, running: Opened, call: Callable[..., T], *arguments: Any) -> T | Failure:
         """Sees that an attempt finds the state that the last one left that succeeded, and nothing else."""
         state = running.context.keyed_state
         if state is None or len(state) > _MOST_KEYS:
-            return super()._attempt(running, call)
+            return super()._attempt(running, call, *arguments)
         name, before = running.program.spec.name, mark(dict(state))
         if self._left.setdefault(name, before) != before:
             wrong = f"state: an attempt of {name} found another state than the one before it left"
             self._watching.record.wrongs.append(wrong)
-        answer = super()._attempt(running, call)
+        answer = super()._attempt(running, call, *arguments)
         self._left[name] = before if isinstance(answer, Failure) else mark(dict(state))
         return answer
 
