@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.simulation.graphs import simulated, source
-from videoflow.simulation import Schedule
+from videoflow.simulation import PlannedFault, Schedule
 from videoflow.simulation import _library as library
 
 
@@ -20,3 +20,12 @@ def test_an_item_that_kills_and_is_fatal_kills_with_faults_and_without() -> None
     step: Any = library.Step(1, name="step", trouble={"fatal": [1], "killer": [1]})
     simulation = simulated(library.Rows(name="rows")(step(source(3))))
     assert simulation.run(Schedule(0)).violations == ()
+
+
+def test_what_a_source_made_and_did_not_commit_before_it_died_is_in_no_ledger_and_not_made_up() -> None:
+    rows: Any = library.Rows(name="rows", fuse="first")
+    simulation = simulated(rows(source(2, fuse="first")))
+    died = PlannedFault("source-0", "commit.before", "crash")
+    results = [simulation.run(Schedule(0, (died,), stops=(at,))) for at in range(2, 12)]
+    assert any(result.fired and result.stopped for result in results)
+    assert [result.violations for result in results if result.violations] == []

@@ -284,6 +284,16 @@ class Coverage:
         """Returns everything in plain values, in a fixed order."""
         return [_to_record(node, epoch, found) for (node, epoch), found in sorted(self.origins.items())]
 
+    def cut(self, node: str, epoch: int, last: int) -> None:
+        """Forgets what is known of ordinals above `last` in an epoch of an origin, and of later epochs.
+
+        What is closed below a fan-out is counted, and stays.
+        """
+        for (name, number), found in tuple(self.origins.items()):
+            if name == node and number >= epoch:
+                kept = self.origins[name, number] = OriginCoverage()
+                _merge(kept, _cut(_to_record(name, number, found), last if number == epoch else -1))
+
     def merge(self, records: Iterable[OriginRecord]) -> None:
         """Joins what `records` of the same edge, kept by disjoint owners, says."""
         for record in records:
@@ -320,6 +330,15 @@ def _to_record(node: str, epoch: int, found: OriginCoverage) -> OriginRecord:
             for ordinal, levels in sorted(found.deep_open.items())
         ],
     )
+
+
+def _cut(record: OriginRecord, last: int) -> OriginRecord:
+    ordinals = [
+        (kind, cause, [(low, min(high, last)) for low, high in intervals if low <= last])
+        for kind, cause, intervals in record.ordinals
+    ]
+    still_open = [said for said in record.deep_open if said[0] <= last]
+    return msgspec.structs.replace(record, ordinals=ordinals, deep_open=still_open)
 
 
 def _merge(found: OriginCoverage, record: OriginRecord) -> None:

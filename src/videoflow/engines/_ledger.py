@@ -61,6 +61,12 @@ class InnerLedger:
                 intervals = ((origin.ordinal, fate.last),)
                 coverage.close_intervals(origin.node, origin.epoch, intervals, fate.fate)
 
+    def cut(self, task: str, source: str, epoch: int, last: int) -> None:
+        """Forgets what a task said of items of its source above `last`: it did not commit them."""
+        for (name, _), coverage in self._edges.items():
+            if name == task:
+                coverage.cut(source, epoch, last)
+
     def records(self, task: str, edge: int) -> tuple[OriginRecord, ...]:
         """Returns what became of everything on one edge."""
         coverage = self._edges.get((task, edge))

@@ -10,7 +10,13 @@ from videoflow.backends.coverage import OriginRecord
 from videoflow.backends.messaging import ChannelId, Kind, SubscriptionId
 from videoflow.backends.outcomes import Known, Observation
 from videoflow.backends.runtime import Committed
-from videoflow.engines.accounting import RunFacts, Suspended, account_of_edges, make_report
+from videoflow.engines.accounting import (
+    RunFacts,
+    Suspended,
+    account_of_edges,
+    forget_uncommitted,
+    make_report,
+)
 from videoflow.graph.report import RunReport
 from videoflow.graph.running import RunOptions
 from videoflow.planner.plan import InputMode, Plan
@@ -72,6 +78,7 @@ def outcome_of(run: SimulatedRun) -> Outcome:
     def read_settled(subscription: SubscriptionId) -> Records:
         return run.observer.settled(subscription, deadline=deadline)
 
+    forget_uncommitted(plan, run.inner_ledger, runtime, deadline)
     past = run.past
     announced_in_all = read_announced if past is None else past.announced(read_announced)
     settled_in_all = read_settled if past is None else past.settled(read_settled, deadline)

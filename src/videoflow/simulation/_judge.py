@@ -17,7 +17,9 @@ from videoflow.simulation._record import Made, Mark
 from videoflow.simulation._subject import Subject
 
 
-def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -> list[str]:
+def judge(
+    subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool, died: Outcome | None = None
+) -> list[str]:
     """Returns every violation of one run.
 
     Args:
@@ -25,6 +27,8 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
         found: What it came to.
         wanted: What a run without faults came to, of sources as long as these were.
         stopped: It was asked to stop.
+        died: What a run without faults comes to that is not stopped: sources that died before they had
+            committed an item, and did not make it again, gave it to the nodes fused with them.
     """
     aborted = found.report.failure is not None
     violations = [*found.violations, *dict.fromkeys(found.record.wrongs)]
@@ -34,12 +38,14 @@ def judge(subject: Subject, found: Outcome, wanted: Outcome, *, stopped: bool) -
     levels = _levels(subject, found, aborted=aborted)
     for node in subject.plan.spec.nodes:
         calls = found.record.calls.get(node.name, [])
-        level = levels[node.name]
+        level, task = levels[node.name], subject.plan.task_of(node.name)
         if node.options.missing == "skip" and any(made.missing for made in calls):
             violations.append(f"joins: {node.name} was called without an input, which it did not ask for")
         if node.kind is not NodeKind.PRODUCER and not _may_change(subject, node):
-            violations += _compared(node.name, calls, wanted.record.calls.get(node.name, []), level)
-        task = subject.plan.task_of(node.name)
+            right = wanted.record.calls.get(node.name, [])
+            lost = [] if died is None else died.record.calls.get(node.name, [])
+            with_source = task.mode is InputMode.SOURCE
+            violations += _compared(node.name, calls, right, level, more=lost if with_source else ())
         if task.mode is not InputMode.COMPETING and node.name == task.nodes[0]:
             violations += _ordered(node.name, calls)
         violations += _flushes(node.name, found, wanted, level)
@@ -113,7 +119,9 @@ def _accounted(subject: Subject, found: Outcome, *, stopped: bool, aborted: bool
         yield f"the verdict is {report.verdict}, and {expected} was right"
 
 
-def _compared(node: str, calls: Sequence[Made], wanted: Sequence[Made], level: Level) -> Iterator[str]:
+def _compared(
+    node: str, calls: Sequence[Made], wanted: Sequence[Made], level: Level, more: Sequence[Made] = ()
+) -> Iterator[str]:
     given: dict[str, Made] = {}
     for made in calls:
         first = given.setdefault(made.input_id, made)
@@ -123,11 +131,12 @@ def _compared(node: str, calls: Sequence[Made], wanted: Sequence[Made], level: L
     if level is Level.SAME:
         return
     if level is Level.VALUES:
-        yield from _values(node, given.values(), {made.given for made in wanted})
+        yield from _values(node, given.values(), {made.given for made in (*wanted, *more)})
         return
     right = {made.input_id: made for made in wanted}
+    may_be = {made.input_id: made for made in more} | right
     for input_id, made in given.items():
-        known = right.get(input_id)
+        known = may_be.get(input_id)
         if known is None:
             yield f"results: {node} was given {_place(made)}, which does not exist"
             return

@@ -221,7 +221,8 @@ class Simulation:
             violations += judge(self.subject, found, self.reference(schedule.items), stopped=False)
         else:
             items = self._items_of(found) if stopped else schedule.items
-            violations = judge(self.subject, found, self.reference(items), stopped=stopped)
+            died = self.reference(None) if stopped else None
+            violations = judge(self.subject, found, self.reference(items), stopped=stopped, died=died)
         return Result(
             schedule=schedule,
             violations=tuple(violations),
