@@ -267,3 +267,33 @@ def test_tasks_that_would_wait_for_each_others_markers_are_refused() -> None:
     with pytest.raises(FlowInvalid, match="first and second would wait for each other's items or markers"):
         simulated(*steered_by_each_other(fused="b"))
     assert resumed(steps=range(2, 26, 8), sinks=steered_by_each_other(fused=None)) == []
+
+
+def test_a_reader_of_two_sources_that_starts_again_knows_the_epochs_that_have_ended() -> None:
+    first, second = library.Live(5, name="first"), library.Live(5, name="second")
+    step = library.Step(2, name="step")(merge(first, second))
+    schedules = [
+        Schedule(
+            seed,
+            (
+                PlannedFault("first-0", "process.after", "crash", 2),
+                PlannedFault("step-0", point, "crash", hit),
+            ),
+        )
+        for seed in SEEDS
+        for point in ("publish.accepted", "settle.sent")
+        for hit in (3, 4, 5)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(step),)) == []
+
+
+def test_what_a_join_abandoned_before_it_died_is_not_called_delivered() -> None:
+    origin = source(2)
+    other = library.Step(1, name="other", ordered=False)(origin)
+    total = library.Sum(1, name="total", trouble={"fatal": [0, 1]})(origin, other)
+    schedules = [
+        Schedule(seed, (PlannedFault("total-0", "settle.sent", "crash", hit),))
+        for seed in SEEDS
+        for hit in (1, 2)
+    ]
+    assert fails(*schedules, sinks=(library.Rows(name="rows")(total),)) == []

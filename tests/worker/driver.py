@@ -51,7 +51,14 @@ class Replica:
         )
         asides = tuple(a for a in self.bench.asides if self.deaths and a.node in self.task.nodes)
         start = Start(
-            self.program, self.channels, self.slot, self.deaths + 1, committed, acquired, asides=asides
+            self.program,
+            self.channels,
+            self.slot,
+            self.deaths + 1,
+            committed,
+            acquired,
+            asides=asides,
+            epochs=dict(self.bench.epochs.get((self.task.name, self.slot), {})),
         )
         self.steps = make_core(start).run()
         self.buffer: list[Any] = []
@@ -116,9 +123,11 @@ class Bench:
         self.committed: dict[tuple[str, int], Committed] = {}
         self.started: dict[tuple[str, str], set[int]] = {}
         self.asides: list[Aside] = []
+        self.epochs: dict[tuple[str, int], dict[str, int]] = {}
         self.outbox: dict[bytes, actions.Publication] = {}
         self.once: dict[tuple[str, str], tuple[bytes, ...]] = {}
         self.given = 0
+        self.item_seconds = 0.0
         self.written: dict[str, list[Any]] = {}
         self.lengths: dict[str, int] = {}
         self.plan = plan
@@ -169,8 +178,8 @@ class Bench:
                 return tuple(
                     self.logs[c].announced.origin(node, epoch).closed.intervals() for c in replica.channels
                 )
-            case actions.KeepOnce():
-                return self._keep_once(replica, action)
+            case actions.KeepOnce() | actions.KeepEpochs():
+                return self._keep(replica, action)
             case actions.ForgetOnce():
                 return self._forget_once(replica.task.name)
             case actions.Recall(input_id=input_id):
@@ -238,6 +247,12 @@ class Bench:
         )
         return CommitOutcome.COMMITTED
 
+    def _keep(self, replica: Replica, action: actions.KeepOnce | actions.KeepEpochs) -> Any:
+        if isinstance(action, actions.KeepOnce):
+            return self._keep_once(replica, action)
+        self.epochs.setdefault((replica.task.name, replica.slot), {}).update(action.epochs)
+        return None
+
     def _keep_once(self, replica: Replica, action: actions.KeepOnce) -> list[tuple[bytes, ...] | None]:
         for input_id in action.forget:
             del self.once[replica.task.name, input_id]
@@ -263,7 +278,8 @@ class Bench:
         if number >= len(items) or self.failed is not None:
             return actions.Sourced(actions.SourceEnded())
         self.given = number + 1
-        return actions.Sourced(actions.ItemReady(number, [("out", items[number], None)]))
+        ready = actions.ItemReady(number, [("out", items[number], None)], seconds=self.item_seconds)
+        return actions.Sourced(ready)
 
     def _call(self, replica: Replica, action: actions.Call | actions.Control) -> Any:
         node, element = action.node, action.element

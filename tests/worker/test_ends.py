@@ -1,13 +1,14 @@
 """The end of a node in a core stepped by hand: last words that fail, and a source that fails again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from tests.planner.building import Graph, threads_facts
-from tests.worker.driver import Bench, Function
+from tests.worker.driver import Bench, Function, Replica
 from tests.worker.test_core import ITEMS, consumed, keep, nothing, run
+from videoflow.backends.messaging import Kind
 from videoflow.planner import plan_flow
 from videoflow.worker.core.actions import Disposition, Element, FailRun, Failure, NextItem, Sourced
 
@@ -62,3 +63,32 @@ def test_a_source_that_fails_when_it_starts_again_is_told_with_what_came_first()
     while not isinstance(action, FailRun):
         action = steps.send(Sourced(next(failures)) if isinstance(action, NextItem) else [])
     assert action.failure.cause == "odd; it was started again after bad"
+
+
+def test_an_epoch_that_ended_is_over_for_a_reader_that_starts_again_before_the_next_one_begins() -> None:
+    graph = Graph()
+    graph.source("camera", traits={"resumable": False})
+    graph.source("file")
+    graph.step("step", ("camera", "file"), options={"ordered": True})
+    graph.sink("sink", "step")
+    plan = plan_flow(graph.spec(), threads_facts())
+    bench = Bench(plan, {"camera": [1, 2], "file": [10, 20]}, {"step": keep, "sink": nothing}, 0)
+    bench.item_seconds = 1.0
+    camera, file, step, _ = bench.replicas
+    said = bench.logs[camera.channels[0]].envelopes
+
+    def until(replica: Replica, reached: Callable[[], bool]) -> None:
+        while not reached():
+            assert replica.step()
+
+    until(camera, lambda: len(said) == 1)
+    camera.die()
+    until(camera, lambda: said[-1].kind is Kind.EPOCH_END)
+    while step.step():
+        pass
+    until(file, lambda: len(bench.logs[file.channels[0]].envelopes) == 1)
+    until(step, lambda: len(bench.readings[step.subscriptions[0]].settled) == 2)
+    step.die()
+    bench.run()
+    assert bench.failed is None
+    assert sorted(element.values[0] for node, element in bench.calls if node == "sink") == [1, 2, 10, 20]

@@ -83,6 +83,7 @@ class Shell:
             a.Commit: self._commit,
             a.KeepOnce: self._keep_once,
             a.ForgetOnce: lambda _: self._runtime.forget_once(self._job.task, deadline=self._deadline()),
+            a.KeepEpochs: self._keep_epochs,
             a.Recall: self._recall,
             a.Settle: self._settle,
             a.PutAside: self._put_aside,
@@ -149,7 +150,7 @@ class Shell:
                 abandoned,
                 asides,
                 over,
-                self._reading.suspending.epochs(),
+                self._epochs(),
                 self._reading.suspending.before.announced,
             )
         )
@@ -254,6 +255,22 @@ class Shell:
         return [
             None if stand == entry else stand.envelopes for stand, entry in zip(stands, entries, strict=True)
         ]
+
+    def _keep_epochs(self, action: a.KeepEpochs) -> None:
+        name = (
+            f"epochs/{self._job.task}/{self._job.slot}/{self._writing.epoch}"  # an old owner may write late
+        )
+        self._runtime.put_note(name, msgspec.msgpack.encode(action.epochs), deadline=self._deadline())
+
+    def _epochs(self) -> dict[str, int]:
+        """Returns in which epochs sources are, as an earlier run or incarnation went through them."""
+        epochs = self._reading.suspending.epochs()
+        prefix = f"epochs/{self._job.task}/{self._job.slot}/"
+        kept = self._runtime.notes(prefix, deadline=self._deadline()) if self._job.restarted else {}
+        for note in kept.values():
+            for node, epoch in msgspec.msgpack.decode(note, type=dict[str, int]).items():
+                epochs[node] = max(epoch, epochs.get(node, 0))
+        return epochs
 
     def _recall(self, action: a.Recall) -> Sequence[bytes] | None:
         entry = self._runtime.once(self._job.task, action.input_id, deadline=self._deadline())

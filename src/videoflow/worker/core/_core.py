@@ -25,11 +25,12 @@ from videoflow.worker.core._assembly import Assembly
 from videoflow.worker.core._bursts import Bursts
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
+from videoflow.worker.core._epochs import EndedEpochs
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
-from videoflow.worker.core._settling import abandonment, repetition, settlement
+from videoflow.worker.core._settling import abandonment, repetition, settlement, was_abandoned
 from videoflow.worker.core._walk import Outcome, RunAborted, resumed
 from videoflow.worker.core.actions import (
     Burst,
@@ -37,6 +38,7 @@ from videoflow.worker.core.actions import (
     Element,
     FailRun,
     ForgetOnce,
+    KeepEpochs,
     KeepOnce,
     Progress,
     Pull,
@@ -63,7 +65,7 @@ class ReaderCore(Checkpointing):
         above = start.program.above if self._assembly.joins else None
         self._order = OrderedInputs(self._assembly.deeper, self._assembly.depth, above)
         self._worked: list[CursorRecord] = []
-        self._controls: list[Held] = []
+        self._ended_epochs = EndedEpochs()
         self._loose: deque[Held] = deque()
         self._owned: dict[Message, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
@@ -117,7 +119,7 @@ class ReaderCore(Checkpointing):
                 self._put_in_order(*self._behind)
                 self._behind = None
             group = self._next()
-            self._pass_controls()
+            yield from self._pass_controls()
             if group is not None:
                 yield from self._work(group)
                 continue
@@ -191,8 +193,8 @@ class ReaderCore(Checkpointing):
             yield from self.last_markers()
             yield from self.last_checkpoint()
             return True
-        if self._controls and all(p.drained for p in self._progress):
-            yield from self.settle(Pending([], self._taken_controls()))
+        if self._ended_epochs and all(p.drained for p in self._progress):
+            yield from self.settle(Pending([], self._ended_epochs.settled()))
         aborted = any(p.aborted for p in self._progress)
         if aborted and all(p.sealed for p in self._progress):
             self._gaps_closed = True
@@ -235,7 +237,7 @@ class ReaderCore(Checkpointing):
             pending.publications += made.publications
             pending.inner += made.inner
             pending.settlements += [(delivery.token, _DELIVERED) for delivery in deliveries[:done]]
-            pending.settlements += self._taken_controls()
+            pending.settlements += self._ended_epochs.settled()
             pending.seconds += made.seconds
             pending.inputs += done
             bursts.passed(deliveries[done - 1])
@@ -273,7 +275,7 @@ class ReaderCore(Checkpointing):
                 self._forget.append(element.input_id)
         done = self._order.finish(group)
         settlements = [(held.delivery.token, settlement(held, cause, outcome)) for held in done]
-        settlements += self._taken_controls()
+        settlements += self._ended_epochs.settled()
         if self.holding is not None:
             yield from self.hold(outcome, settlements, self._cursor())
             return
@@ -308,7 +310,7 @@ class ReaderCore(Checkpointing):
         settlements: list[tuple[DeliveryToken, Settlement]] = [
             (held.delivery.token, skipped) for held in self._order.finish(group)
         ]
-        settlements += self._taken_controls()
+        settlements += self._ended_epochs.settled()
         if self.holding is not None:
             yield from self.hold(Outcome(), settlements, self._cursor())
             return True
@@ -317,25 +319,18 @@ class ReaderCore(Checkpointing):
             yield from self.conclude_pending()
         return True
 
-    def _pass_controls(self) -> None:
-        """Publishes the end of an epoch further down; it is settled with what follows it.
-
-        Were it settled at once, a reader that starts again could not tell that the epoch had ended.
-        """
+    def _pass_controls(self) -> Steps:
+        """Publishes the end of an epoch further down; it is settled with what follows it."""
         for ended in self._order.ended_epochs:
-            if self._partitioned and self.start.slot > 0:
-                self._controls += ended
-                continue
-            self.pending.publications.append(self.walk.control(ended[0].delivery.envelope))
-            self.pending.inputs += 1
-            self._controls += ended
+            self._ended_epochs.add(ended)
+            if not self._partitioned or self.start.slot == 0:
+                self.pending.publications.append(self.walk.control(ended[0].delivery.envelope))
+                self.pending.inputs += 1
         if self._competing:
-            self.pending.settlements += self._taken_controls()
+            self.pending.settlements += self._ended_epochs.settled()
+        elif self._order.ended_epochs and self.holding is not None:
+            yield from self.conclude_pending()
         self._order.ended_epochs.clear()
-
-    def _taken_controls(self) -> list[tuple[DeliveryToken, Settlement]]:
-        controls, self._controls = self._controls, []
-        return [(held.delivery.token, Completed(CompletedReason.SKIPPED)) for held in controls]
 
     def conclude_pending(self) -> Steps:
         """Commits, publishes and settles what was worked on."""
@@ -351,6 +346,8 @@ class ReaderCore(Checkpointing):
             said += yield from self._keep_once(pending)
         yield from self.publish(said)
         yield from self.say_again(pending.recalled)
+        if not self._competing and (epochs := self._ended_epochs.to_keep()):
+            yield KeepEpochs(epochs)
         yield from self.settle(pending)
         self._forget += [input_id for input_id, _ in pending.once]
         for token, _ in pending.settlements:
@@ -391,7 +388,8 @@ class ReaderCore(Checkpointing):
 
     def _given_up(self, number: int, delivery: Delivery) -> tuple[DeliveryToken, Settlement]:
         """Settles what waits for a task that is given up: as what it is, where that was committed before."""
-        if self.start.abandoned and not self._competing:
+        gone = [one for acquired in self.start.acquired if acquired is not None for one in acquired.settled]
+        if self.start.abandoned and not (self._competing or was_abandoned(gone, delivery.envelope.origin)):
             repeated = self._order.add(self.program.subscriptions[number][0], number, delivery)
             if repeated is not None:
                 return delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides)

@@ -1,8 +1,8 @@
 """How deliveries are settled, by what became of them; used by the core of a task that reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from videoflow.backends.coverage import Cause
+from videoflow.backends.coverage import Cause, FateKind, Origin, OriginRecord
 from videoflow.backends.messaging import Completed, CompletedReason, Delivery, Kind, Settlement, Terminal
 from videoflow.backends.runtime import Aside
 from videoflow.worker.core._groups import Held, Member
@@ -46,6 +46,16 @@ def repetition(held: Held, entry: str, asides: Sequence[Aside]) -> Settlement:
         if aside.node == entry and aside.origin == envelope.origin and below:
             return Terminal(aside.record_id)
     return Completed(CompletedReason.DELIVERED)
+
+
+def was_abandoned(settled: Iterable[OriginRecord], origin: Origin) -> bool:
+    """Returns whether something that was said of an origin's item was settled as abandoned."""
+    return any(
+        kind == FateKind.ABANDONED and any(first <= origin.ordinal <= last for first, last in intervals)
+        for record in settled
+        if (record.node, record.epoch) == origin[:2]
+        for kind, _, intervals in record.ordinals
+    )
 
 
 def abandonment(delivery: Delivery) -> Settlement:

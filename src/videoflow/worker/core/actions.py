@@ -207,6 +207,15 @@ class ForgetOnce(msgspec.Struct):
     """
 
 
+class KeepEpochs(msgspec.Struct):
+    """Keep that an ordered reader is through with the epochs of sources before these. Answer: None.
+
+    What says that an epoch has ended is settled afterwards, and not given to its next incarnation.
+    """
+
+    epochs: Mapping[str, int]
+
+
 class Recall(msgspec.Struct):
     """What was recorded with `KeepOnce` for an input? Answer: encoded envelopes, or None."""
 
@@ -300,6 +309,7 @@ Action = (
     | Commit
     | KeepOnce
     | ForgetOnce
+    | KeepEpochs
     | Recall
     | Settle
     | PutAside

@@ -1,0 +1,41 @@
+"""The ends of epochs that a reader has come to; part of the core that reads.
+
+An end is settled with what follows it, and a reader that starts again is not given it again; so it is kept
+before that the epoch is over. It refuses nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from videoflow.backends.messaging import Completed, CompletedReason
+from videoflow.worker.core._groups import Held
+from videoflow.worker.core._pending import Settlements
+
+
+class EndedEpochs:
+    """What said that epochs are over, until it is settled."""
+
+    def __init__(self) -> None:
+        self._held: list[Held] = []
+        self._over: dict[str, int] = {}
+        self._kept: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def add(self, ended: Sequence[Held]) -> None:
+        """Adds what the parents say of one epoch."""
+        self._held += ended
+        origin = ended[0].delivery.envelope.origin
+        self._over[origin.node] = origin.epoch + 1
+
+    def to_keep(self) -> Mapping[str, int]:
+        """Returns source → the epoch that it is in, where that is to be kept now; empty where it is."""
+        if self._over == self._kept:
+            return {}
+        self._kept = dict(self._over)
+        return self._kept
+
+    def settled(self) -> Settlements:
+        """Returns how all are settled, and forgets them."""
+        held, self._held = self._held, []
+        return [(each.delivery.token, Completed(CompletedReason.SKIPPED)) for each in held]
