@@ -20,7 +20,7 @@ from videoflow.backends.messaging import (
     SubscriptionId,
 )
 from videoflow.backends.outcomes import Accepted, Known, PublicationOutcome, Rejected, RejectReason
-from videoflow.clock import RealClock
+from videoflow.clock import RealClock, Signal
 from videoflow.testing.examiners.envelopes import (
     LABELS,
     channel_id,
@@ -131,21 +131,19 @@ def publish(crew: Crew, member: MemoryMessaging, *numbers: int) -> None:
     assert all(isinstance(o, Accepted) for o in member.outcomes(handles, deadline=crew.soon()))
 
 
-class Blocked:
-    """A waitable that is never ready, and says when its clock has attached and looked a second time."""
+class Blocked(Signal):
+    """A signal that is never given, and says when its clock has attached to it and looked a second time."""
 
     def __init__(self) -> None:
+        super().__init__(self._look)
         self._looks = 0
         self.blocked = threading.Event()
 
-    def ready(self) -> bool:
+    def _look(self) -> bool:
         self._looks += 1
         if self._looks > 1:
             self.blocked.set()
         return False
-
-    def fileno(self) -> int | None:
-        return None
 
 
 def start_waiting(crew: Crew, member: MemoryMessaging, subscription: SubscriptionId) -> None:

@@ -35,7 +35,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
             SETTLE + PUBLISH + AGAIN,
         ),
         STEPPED + "test_whatever_dies_nothing_is_lost_or_said_twice[True-0]",
-        'assert said(bench, "meet") == ',
+        'assert said(bench, "total") == wanted',
     ),
     "it publishes before it commits": (
         Change(

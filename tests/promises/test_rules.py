@@ -37,7 +37,7 @@ def stateful_run(seed: int, work: Function) -> Watched:
     graph.step("count", "source", options={"ordered": True, "retries": 50}, traits=traits)
     graph.sink("sink", "count", options={"retries": 50})
     plan = plan_flow(graph.spec(), threads_facts())
-    bench = Watched(plan, {"source": ITEMS}, {"count": work, "sink": lambda _: []}, seed, deaths=0.05)
+    bench = Watched(plan, {"source": ITEMS}, {"count": work, "sink": lambda _: []}, seed, deaths=0.12)
     bench.run()
     return bench
 

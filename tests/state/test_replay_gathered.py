@@ -1,6 +1,7 @@
 """Replays of letters whose fan-out is gathered below, and of flows with markers; on both engines."""
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Unpack
@@ -186,6 +187,17 @@ class Lists(vf.Processor):
         return len(twice)
 
 
+MARKED = threading.Event()
+
+
+class Patient(vf.Producer):
+    """Makes one number, and ends when a marker has come."""
+
+    def produce(self) -> Iterator[vf.Item]:
+        yield vf.Item(1, offset=0)
+        assert MARKED.wait(20)
+
+
 class Picky(vf.Consumer):
     """Takes no markers."""
 
@@ -193,6 +205,7 @@ class Picky(vf.Consumer):
         """Takes it."""
 
     def on_control(self, marker: int) -> None:
+        MARKED.set()
         raise ValueError("no markers, please")
 
 
@@ -225,7 +238,6 @@ def test_what_would_be_called_for_what_nobody_made_is_refused_by_name(tmp_path: 
 
 
 def test_a_letter_of_a_marker_is_refused_by_name(tmp_path: Path) -> None:
-    numbers = Numbers(2, name="numbers")
-    picky = Picky(name="picky", on_error={"ValueError": "poison"})(numbers)
+    picky = Picky(name="picky", on_error={"ValueError": "poison"})(Patient(name="patient"))
     picky.control(Numbers(1, name="markers"))
     assert "of picky is of a marker" in refused(tmp_path, picky)

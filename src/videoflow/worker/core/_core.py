@@ -38,7 +38,6 @@ from videoflow.worker.core.actions import (
     Element,
     FailRun,
     ForgetOnce,
-    KeepEpochs,
     KeepOnce,
     Progress,
     Pull,
@@ -346,12 +345,16 @@ class ReaderCore(Checkpointing):
             said += yield from self._keep_once(pending)
         yield from self.publish(said)
         yield from self.say_again(pending.recalled)
-        if not self._competing and (epochs := self._ended_epochs.to_keep()):
-            yield KeepEpochs(epochs)
         yield from self.settle(pending)
         self._forget += [input_id for input_id, _ in pending.once]
         for token, _ in pending.settlements:
             self._owned.pop(message_of(token), None)
+
+    def settle(self, pending: Pending) -> Steps:
+        """Settles until nothing is unknown; of epochs that are over it is kept before."""
+        if pending.settlements and not (self._competing or self.pending):
+            yield from self._ended_epochs.keep()
+        yield from super().settle(pending)
 
     def _keep_once(self, pending: Pending) -> Steps:
         """Records what is said of inputs that another may get, too; returns what of it is to be published."""

@@ -4,11 +4,12 @@ An end is settled with what follows it, and a reader that starts again is not gi
 before that the epoch is over. It refuses nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from videoflow.backends.messaging import Completed, CompletedReason
 from videoflow.worker.core._groups import Held
 from videoflow.worker.core._pending import Settlements
+from videoflow.worker.core.actions import KeepEpochs, Steps
 
 
 class EndedEpochs:
@@ -28,12 +29,11 @@ class EndedEpochs:
         origin = ended[0].delivery.envelope.origin
         self._over[origin.node] = origin.epoch + 1
 
-    def to_keep(self) -> Mapping[str, int]:
-        """Returns source → the epoch that it is in, where that is to be kept now; empty where it is."""
-        if self._over == self._kept:
-            return {}
-        self._kept = dict(self._over)
-        return self._kept
+    def keep(self) -> Steps:
+        """Keeps in which epochs sources are, where that is news."""
+        if self._over != self._kept:
+            self._kept = dict(self._over)
+            yield KeepEpochs(self._kept)
 
     def settled(self) -> Settlements:
         """Returns how all are settled, and forgets them."""
