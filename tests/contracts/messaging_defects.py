@@ -184,8 +184,8 @@ MESSAGING: dict[str, Defect] = {
     ),
     "a dead replica is not counted in shared memory": shared_given(
         "messaging.comes-back",
-        "int(word >> 16 == sequence and word & 255 == RECEIVED)",
-        "0",
+        "self._return(replica, sequence, int(received))",
+        "self._return(replica, sequence, 0)",
         "test_what_a_dead_replica_held_comes_first_and_is_counted",
     ),
     "a partition sees one further in shared memory": shared_gated(

@@ -6,6 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.contracts.memory_subject import MemorySubject
 from tests.contracts.shm_subject import ShmSubject
 from videoflow.testing.examiners import MessagingSubject
+from videoflow.testing.examiners.envelopes import competing
 from videoflow.testing.examiners.machines import MessagingMachine, PartitionMachine, TwinMachine
 
 
@@ -23,6 +24,18 @@ class ShmTwins(TwinMachine):
 
 class ShmPartitions(PartitionMachine):
     make_subjects = staticmethod(memory_and_shm)
+
+
+def test_the_death_of_who_had_received_nothing_is_no_delivery() -> None:
+    twins = ShmTwins()
+    try:
+        twins.publish_a_skip(back=0, width=1)
+        twins.read(subscription=competing(), count=1)
+        twins.take_over()
+        twins.take_over()
+        twins.read(subscription=competing(), count=1)
+    finally:
+        twins.teardown()
 
 
 def test_random_schedules_keep_every_law_in_memory() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from videoflow.adapters.shm._feeds import Feed, Owner, Record
 from videoflow.adapters.shm._layout import SubscriptionPlace
 from videoflow.adapters.shm._links import CHUNK, Op, pairs_of
-from videoflow.adapters.shm._log import RECEIVED, assignment, is_settled
+from videoflow.adapters.shm._log import RECEIVED, assignment, cell, is_settled
 
 _UNBOUNDED = 1 << 62
 _GIVE = int(Op.GIVE)
@@ -127,7 +127,9 @@ class GivenFeed(Feed):
             if is_settled(word, sequence):
                 self.settled(replica, (sequence,))
             else:
-                self._return(replica, sequence, int(word >> 16 == sequence and word & 255 == RECEIVED))
+                given = self._words[self.place.assignments[self.owner.slot] + (sequence & self.mask)]
+                received = word == cell(sequence, given >> 8 & 255, RECEIVED)  # by this incarnation
+                self._return(replica, sequence, int(received))
 
     def settled(self, replica: int, sequences: Iterable[int]) -> None:
         """A reader settled records."""

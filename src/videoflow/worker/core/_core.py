@@ -30,7 +30,7 @@ from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, gr
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
-from videoflow.worker.core._settling import abandonment, repetition, settlement, was_abandoned
+from videoflow.worker.core._settling import abandonment, repetition, settlement, was_worked_on
 from videoflow.worker.core._walk import Outcome, RunAborted, resumed
 from videoflow.worker.core.actions import (
     Burst,
@@ -95,7 +95,7 @@ class ReaderCore(Checkpointing):
     def _restore(self) -> None:
         self._order.restore_epochs(self.start.epochs)
         for acquired in self.start.acquired:
-            if acquired is not None:
+            if acquired is not None and not self.start.abandoned:  # who is given up settles what it never had
                 self._order.restore_settled(acquired.settled)
         cursor = self.start.committed.cursor
         if cursor is not None:
@@ -391,9 +391,12 @@ class ReaderCore(Checkpointing):
 
     def _given_up(self, number: int, delivery: Delivery) -> tuple[DeliveryToken, Settlement]:
         """Settles what waits for a task that is given up: as what it is, where that was committed before."""
-        gone = [one for acquired in self.start.acquired if acquired is not None for one in acquired.settled]
-        if self.start.abandoned and not (self._competing or was_abandoned(gone, delivery.envelope.origin)):
+        if self.start.abandoned and not self._competing:
             repeated = self._order.add(self.program.subscriptions[number][0], number, delivery)
-            if repeated is not None:
-                return delivery.token, repetition(repeated, self.program.entry.spec.name, self.start.asides)
+            gone = [
+                each for acquired in self.start.acquired if acquired is not None for each in acquired.settled
+            ]
+            if repeated is not None or was_worked_on(gone, delivery.envelope.origin):
+                held = repeated or Held(number, delivery)
+                return delivery.token, repetition(held, self.program.entry.spec.name, self.start.asides)
         return delivery.token, abandonment(delivery)

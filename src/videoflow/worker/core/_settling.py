@@ -2,8 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from videoflow.backends.coverage import Cause, FateKind, Origin, OriginRecord
-from videoflow.backends.messaging import Completed, CompletedReason, Delivery, Kind, Settlement, Terminal
+from videoflow.backends.coverage import Cause, FateKind, Origin
+from videoflow.backends.messaging import (
+    Acquired,
+    Completed,
+    CompletedReason,
+    Delivery,
+    Kind,
+    Settlement,
+    Terminal,
+)
 from videoflow.backends.runtime import Aside
 from videoflow.worker.core._groups import Held, Member
 from videoflow.worker.core._walk import Outcome
@@ -48,11 +56,13 @@ def repetition(held: Held, entry: str, asides: Sequence[Aside]) -> Settlement:
     return Completed(CompletedReason.DELIVERED)
 
 
-def was_abandoned(settled: Iterable[OriginRecord], origin: Origin) -> bool:
-    """Returns whether something that was said of an origin's item was settled as abandoned."""
+def was_worked_on(subscriptions: Iterable[Acquired | None], origin: Origin) -> bool:
+    """Returns whether something that was said of an origin's item was settled as worked on."""
+    worked = FateKind.DELIVERED, FateKind.DEAD_LETTERED
     return any(
-        kind == FateKind.ABANDONED and any(first <= origin.ordinal <= last for first, last in intervals)
-        for record in settled
+        kind in worked and any(first <= origin.ordinal <= last for first, last in intervals)
+        for acquired in subscriptions
+        for record in (() if acquired is None else acquired.settled)
         if (record.node, record.epoch) == origin[:2]
         for kind, _, intervals in record.ordinals
     )
