@@ -393,10 +393,7 @@ class ReaderCore(Checkpointing):
         """Settles what waits for a task that is given up: as what it is, where that was committed before."""
         if self.start.abandoned and not self._competing:
             repeated = self._order.add(self.program.subscriptions[number][0], number, delivery)
-            gone = [
-                each for acquired in self.start.acquired if acquired is not None for each in acquired.settled
-            ]
-            if repeated is not None or was_worked_on(gone, delivery.envelope.origin):
-                held = repeated or Held(number, delivery)
-                return delivery.token, repetition(held, self.program.entry.spec.name, self.start.asides)
+            if repeated is not None or was_worked_on(self.start.acquired, delivery.envelope.origin):
+                said = repeated or Held(number, delivery)
+                return delivery.token, repetition(said, self.program.entry.spec.name, self.start.asides)
         return delivery.token, abandonment(delivery)
