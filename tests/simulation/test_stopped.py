@@ -29,3 +29,12 @@ def test_what_a_source_made_and_did_not_commit_before_it_died_is_in_no_ledger_an
     results = [simulation.run(Schedule(0, (died,), stops=(at,))) for at in range(2, 12)]
     assert any(result.fired and result.stopped for result in results)
     assert [result.violations for result in results if result.violations] == []
+
+
+def test_an_effect_of_what_died_with_its_source_is_no_other_effect() -> None:
+    keyed: Any = library.Keyed(name="keyed", fuse="first", replicas=1)
+    simulation = simulated(keyed(source(3, fuse="first")))
+    died = PlannedFault("source-0", "fence:Settle", "replace", 2)
+    results = [simulation.run(Schedule(0, (died,), stops=(at,))) for at in range(2, 14)]
+    assert any(result.fired and result.stopped for result in results)
+    assert [result.violations for result in results if result.violations] == []

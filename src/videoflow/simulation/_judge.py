@@ -39,22 +39,22 @@ def judge(
     for node in subject.plan.spec.nodes:
         calls = found.record.calls.get(node.name, [])
         level, task = levels[node.name], subject.plan.task_of(node.name)
+        unmade = died if task.mode is InputMode.SOURCE else None
         if node.options.missing == "skip" and any(made.missing for made in calls):
             violations.append(f"joins: {node.name} was called without an input, which it did not ask for")
         if node.kind is not NodeKind.PRODUCER and not _may_change(subject, node):
             right = wanted.record.calls.get(node.name, [])
-            lost = [] if died is None else died.record.calls.get(node.name, [])
-            with_source = task.mode is InputMode.SOURCE
-            violations += _compared(node.name, calls, right, level, more=lost if with_source else ())
+            lost = [] if unmade is None else unmade.record.calls.get(node.name, [])
+            violations += _compared(node.name, calls, right, level, more=lost)
         if task.mode is not InputMode.COMPETING and node.name == task.nodes[0]:
             violations += _ordered(node.name, calls)
         violations += _flushes(node.name, found, wanted, level)
         if node.traits.checkpoints and level is Level.EXACT:
             violations += _saved(node.name, found, wanted)
-        violations += _keyed(node.name, found, wanted, level)
+        violations += _keyed(node.name, found, wanted, level, unmade)
         violations += _marked(node.name, found)
     violations += _state(subject, found, wanted, levels)
-    violations += _letters(found, wanted, levels)
+    violations += _letters(found, wanted, levels, died)
     if not stopped:
         violations += _announced(subject, found, wanted, aborted=aborted)
     if found.quit:
@@ -208,13 +208,16 @@ def _saved(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
             )
 
 
-def _keyed(node: str, found: Outcome, wanted: Outcome, level: Level) -> Iterator[str]:
+def _keyed(
+    node: str, found: Outcome, wanted: Outcome, level: Level, died: Outcome | None = None
+) -> Iterator[str]:
     """Looks at what was written under effect keys: each key stands for one effect, however often it came."""
     mine, right = found.record.table(node), wanted.record.table(node)
+    may_be = right if died is None else {**died.record.table(node), **right}
     for key, written in mine.items():
         if any(row != written[0] for row in written):
             yield f"effects: {node} wrote two things under one key"
-        elif level >= Level.SUBSET and (key not in right or right[key][0] != written[0]):
+        elif level >= Level.SUBSET and (key not in may_be or may_be[key][0] != written[0]):
             yield f"effects: {node} wrote something else under a key than without faults"
     if level is Level.EXACT and len(mine) < len(right):
         yield f"effects: {node} wrote {len(mine)} rows, {len(right)} without faults"
@@ -312,9 +315,12 @@ def _told_aside(found: Outcome) -> Iterator[str]:
                 yield f"skips: {channel} does not say that {node} put an input aside"
 
 
-def _letters(found: Outcome, wanted: Outcome, levels: Mapping[str, Level]) -> Iterator[str]:
+def _letters(
+    found: Outcome, wanted: Outcome, levels: Mapping[str, Level], died: Outcome | None
+) -> Iterator[str]:
+    may_be = wanted.letters.keys() | (set() if died is None else died.letters.keys())
     for node, input_id in found.letters:
-        if levels[node] >= Level.SUBSET and (node, input_id) not in wanted.letters:
+        if levels[node] >= Level.SUBSET and (node, input_id) not in may_be:
             yield f"dead letters: {node} put aside what was in order: {found.letters[node, input_id]}"
     for node, input_id in wanted.letters:
         if levels[node] is Level.EXACT and (node, input_id) not in found.letters:
