@@ -297,3 +297,16 @@ def test_what_a_join_abandoned_before_it_died_is_not_called_delivered() -> None:
         for hit in (1, 2)
     ]
     assert fails(*schedules, sinks=(library.Rows(name="rows")(total),)) == []
+
+
+def test_who_failed_after_another_one_and_starts_again_does_not_go_on() -> None:
+    origin = source(5)
+    first = library.Sum(1, name="first", trouble={"fatal": [0]})(origin)
+    words = library.LastWords(1, name="words", trouble={"fatal": [3]})(origin)
+    sinks = library.Rows(name="rows")(first), library.Saver(2, name="saver")(words)
+    schedules = [
+        Schedule(seed, (PlannedFault("words-0", point, action),))
+        for seed in SEEDS
+        for point, action in (("fence:Terminate", "replace"), ("terminator.sent", "crash"))
+    ]
+    assert fails(*schedules, sinks=sinks) == []

@@ -135,7 +135,8 @@ class Shell:
         acquired = self._reading.acquire(self._writing.epoch)
         faults.reach("acquire.after")
         self._nodes.restore(committed.state)
-        abandoned, over = job.abandon, self._reading.suspending.before.over
+        abandoned = job.abandon or (job.restarted and self._has_failed())
+        over = self._reading.suspending.before.over
         if not (abandoned or over):
             abandoned = not self._opened()
         asides = self._runtime.asides(job.task, deadline=deadline) if job.restarted else ()
@@ -319,5 +320,14 @@ class Shell:
 
     def _fail_run(self, action: a.FailRun) -> None:
         standing = self._runtime.fail_first(action.failure, deadline=self._deadline())
+        self._runtime.put_note(self._failed_note, b"", deadline=self._deadline())
         self._runtime.raise_desired(Desired.ABORT, deadline=self._deadline())
         self._reporter.failed(standing)
+
+    def _has_failed(self) -> bool:
+        """Whether this replica has failed the run before; another failure may have been the first."""
+        return self._failed_note in self._runtime.notes(self._failed_note, deadline=self._deadline())
+
+    @property
+    def _failed_note(self) -> str:
+        return f"failed/{self._job.task}/{self._job.slot}"
