@@ -166,10 +166,29 @@ def _entry(
             refuse(node, "partition_by belongs to the node where the group begins", f"set it on {first.name}")
         if node.options.image != first.options.image:
             refuse(node, f"its image is not that of {first.name}", "give both the same image")
-    sinks = [node for node in members if node.traits.checkpoints]
-    for cause in _against_checkpoints(spec, members, sinks):
-        refuse(sinks[-1], cause, "leave it out of the group")
+    for node, cause in _against_sinks(spec, members):
+        refuse(node, cause, "leave it out of the group")
     return problems, first
+
+
+def _against_sinks(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
+    """Yields sinks that keep a group from being one task, and why."""
+    sinks = [node for node in members if node.traits.checkpoints]
+    yield from ((sinks[-1], cause) for cause in _against_checkpoints(spec, members, sinks))
+    for sink, above in _keyed_below_chance(spec, members):
+        yield sink, f"its effect key stands for one effect, and {above} may answer anew before it commits"
+
+
+def _keyed_below_chance(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
+    """Yields sinks with effect keys, with a node above in their group that is not deterministic."""
+    chance: dict[str, str] = {}
+    for node in members:
+        above = [parent.node for edge in spec.inputs(node.name) for parent in edge.parents]
+        found = next((chance[name] for name in above if name in chance), None)
+        if found is not None and node.kind is NodeKind.CONSUMER and node.traits.effect_key_seconds != 0:
+            yield node, found
+        if found is not None or not node.options.deterministic:
+            chance[node.name] = found or node.name
 
 
 def _against_checkpoints(
