@@ -21,12 +21,27 @@ class Checkpointing(Marked):
         super().__init__(start)
         self.holding = Holding() if start.program.checkpointing else None
         self._finished_checkpoint = False
+        others = (node for node in start.program.nodes if node is not start.program.checkpointing)
+        self._keeps_state = any(node.spec.traits.stateful for node in others)
         self.suspended: bool | None = None
 
-    def hold(self, outcome: Outcome, settlements: Settlements, cursor: bytes) -> Steps:
-        """Keeps an input, and asks the sink what of what it holds is durable now; `cursor` is behind it."""
+    def hold(self, outcome: Outcome, settlements: Settlements, cursor: bytes, *, called: bool) -> Steps:
+        """Keeps an input, and asks the sink what of what it holds is durable now.
+
+        What never came to the sink and changed nothing is settled at once: it would take the credit of what
+        the sink waits for.
+
+        Args:
+            outcome: What came of the input.
+            settlements: What is settled with it.
+            cursor: The position behind it.
+            called: A node was given it.
+        """
         holding = self.holding
         assert holding is not None
+        if not (outcome.consumed or (called and self._keeps_state)):
+            yield from self.settle(Pending([], settlements, outcome.inner))
+            return
         self._finished_checkpoint = False
         alone = len(self.program.nodes) == 1
         changes = outcome.consumed > 0 or not alone

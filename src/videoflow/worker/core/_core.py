@@ -276,7 +276,7 @@ class ReaderCore(Checkpointing):
         settlements = [(held.delivery.token, settlement(held, cause, outcome)) for held in done]
         settlements += self._ended_epochs.settled()
         if self.holding is not None:
-            yield from self.hold(outcome, settlements, self._cursor())
+            yield from self.hold(outcome, settlements, self._cursor(), called=cause is None)
             return
         pending = self.pending
         if self._once and isinstance(element, Element) and cause is None and recalled is None:
@@ -311,7 +311,7 @@ class ReaderCore(Checkpointing):
         ]
         settlements += self._ended_epochs.settled()
         if self.holding is not None:
-            yield from self.hold(Outcome(), settlements, self._cursor())
+            yield from self.hold(Outcome(), settlements, self._cursor(), called=False)
             return True
         self.pending.settlements += settlements
         if self.due():
