@@ -404,7 +404,5 @@ def test_a_sink_with_an_effect_key_is_not_fused_below_what_may_answer_anew() -> 
 
     for deterministic, fused in ((True, True), (False, False)):
         assert plan_flow(graph(deterministic=deterministic, fused=fused).spec(), threads_facts()).tasks
-    with pytest.raises(
-        FlowInvalid, match="table: it cannot be fused as 'one': its effect key"
-    ):
+    with pytest.raises(FlowInvalid, match="table: it cannot be fused as 'one': its effect key"):
         plan_flow(graph(deterministic=False, fused=True).spec(), threads_facts())

@@ -310,3 +310,11 @@ def test_who_failed_after_another_one_and_starts_again_does_not_go_on() -> None:
         for point, action in (("fence:Terminate", "replace"), ("terminator.sent", "crash"))
     ]
     assert fails(*schedules, sinks=sinks) == []
+
+
+def test_what_never_comes_to_a_sink_does_not_take_the_credit_of_what_it_waits_for() -> None:
+    origin = source(7, large=True)
+    split = library.Split(280, name="split", trouble={"flaky": [0, 1]})(origin.latest())
+    words = library.LastWords(281, large=True, name="words", fuse="one", missing="skip")
+    saver = library.Saver(3, name="saver", fuse="one")(words(split, origin.latest()))
+    assert fails(*map(Schedule, range(40)), sinks=(saver,)) == []
