@@ -45,9 +45,11 @@ def silent(number: int) -> Change:
     """A task works on an item and settles it, and publishes nothing."""
     return Change(
         CORE,
-        "            pending.publications += outcome.publications\n        pending.inner",
-        f"            if group.origin.ordinal != {number}:\n"
-        "                pending.publications += outcome.publications\n        pending.inner",
+        "            pending.publications += made.publications\n",
+        "            pending.publications += [\n"
+        "                said for said in made.publications\n"
+        f"                if said[1][0].envelope.origin.ordinal != {number}\n"
+        "            ]\n",
     )
 
 
@@ -70,7 +72,7 @@ WORKS_TWICE = Change(
     "            made.answers = self._through(_element(delivery.envelope, value), call, made)\n",
     "            made.answers = self._through(_element(delivery.envelope, value), call, made)\n"
     "            if delivery.envelope.origin.ordinal == 7:\n"
-    "                self._through(_element(delivery.envelope, value), call, Made())\n",
+    "                self._through(_element(delivery.envelope, value), call, BurstOutcome())\n",
 )
 COUNTED_AS_ANOTHER = Change(
     SUBSCRIPTION,

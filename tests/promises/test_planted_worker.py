@@ -53,6 +53,26 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         PLANNED + "test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task",
         "DID NOT RAISE",
     ),
+    "a burst forgets what key an item was given": (
+        Change("worker/core/_burst.py", "key=given.key if key is None else key", "key=given.key"),
+        "tests/worker/test_bursts.py::test_a_burst_says_what_the_walk_says[None]",
+        "assert made.publications == publications",
+    ),
+    "what a source holds back waits for its next item": (
+        Change(
+            "worker/_linger.py", "                due = self._held and ", "                due = False and "
+        ),
+        "tests/worker/test_linger.py::test_what_is_held_is_published_while_user_code_runs",
+        "nobody published what was held",
+    ),
+    "an ended epoch is forgotten by who starts again": (
+        Change(
+            "worker/core/_epochs.py", "        if self._over != self._kept:\n", "        if not self._over:\n"
+        ),
+        "tests/worker/test_ends.py::"
+        "test_an_epoch_that_ended_is_over_for_a_reader_that_starts_again_before_the_next_one_begins",
+        "assert ",
+    ),
     "a recorded answer loses what happened inside": (
         Change(CORE, "        if commits or pending.once:\n", "        if commits:\n"),
         SINKS + "test_an_answer_that_is_recalled_keeps_what_happened_inside_its_task",

@@ -67,7 +67,7 @@ def freeze_array(array: AnyArray) -> AnyArray:
         ValueRefused: It holds Python objects, or is of a subclass with a meaning of its own.
     """
     flags = array.flags
-    if array.base is None and type(array) is np.ndarray and flags.c_contiguous and not array.dtype.hasobject:
+    if type(array) is np.ndarray and flags.owndata and flags.c_contiguous and not array.dtype.hasobject:
         if flags.writeable:
             flags.writeable = False
         return array  # the usual case: a new array, whole

@@ -51,6 +51,7 @@ class Linger:
         self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(1, "videoflow-linger")
         self._watching: Future[Said] | None = None
+        self._watches = False
         self._published = False
         self._held: Sequence[Publication] = ()
         self._oldest: Publication | None = None
@@ -64,7 +65,8 @@ class Linger:
             if held[0] is not self._oldest:
                 self._oldest, self._since = held[0], self._clock.monotonic()
             self._held = held
-            if self._watching is None or self._watching.done():
+            if not self._watches:
+                self._watches = True
                 self._watching = self._threads.submit(self._watch)
 
     def release(self) -> Said:
@@ -85,10 +87,15 @@ class Linger:
 
     def _watch(self) -> Said:
         idle = 0
-        while idle < _IDLE_ROUNDS and not self._closing.wait(_LINGER_SECONDS / 2):
-            with self._lock:
+        while not self._closing.wait(_LINGER_SECONDS / 2):
+            with self._lock:  # also when this ends: what is held from then on needs another one
                 idle = 0 if self._held else idle + 1
-                if self._held and self._clock.monotonic() - self._since >= _LINGER_SECONDS:
+                due = self._held and self._clock.monotonic() - self._since >= _LINGER_SECONDS
+                if due or idle == _IDLE_ROUNDS:
+                    self._watches = False
+                if due:
                     self._published = True
                     return self._publish(self._held)
+                if not self._watches:
+                    break
         return ()

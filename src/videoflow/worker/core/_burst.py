@@ -23,7 +23,7 @@ Call = Callable[[str, Element, int], Returned | Failure]
 _ENTRY = 0  # where the task's input lies; only the first node reads it, so unread items may lie there later
 
 
-class Made(msgspec.Struct):
+class BurstOutcome(msgspec.Struct):
     """What a burst came to.
 
     Attributes:
@@ -82,7 +82,7 @@ class BurstWalk:
         self._places = _ENTRY + 1 + len(places)
         self._steps = tuple(_step(program, node, places, channels) for node in program.nodes)
 
-    def run(self, deliveries: Sequence[Delivery], load: Load, call: Call) -> Made:
+    def run(self, deliveries: Sequence[Delivery], load: Load, call: Call) -> BurstOutcome:
         """Walks deliveries until one is left unfinished, or the time is up.
 
         Args:
@@ -90,7 +90,7 @@ class BurstWalk:
             load: Decodes one.
             call: Calls a node once.
         """
-        made = Made()
+        made = BurstOutcome()
         for delivery in deliveries:
             value = load(delivery)
             if type(value) is Failure:
@@ -104,12 +104,12 @@ class BurstWalk:
                 break
         return made
 
-    def produced(self, element: Element, outputs: Outputs) -> Made | None:
+    def produced(self, element: Element, outputs: Outputs) -> BurstOutcome | None:
         """Walks what a source produced for one ordinal, in a task of nothing else; None where it cannot."""
-        made = Made()
+        made = BurstOutcome()
         return None if self._through(element, lambda *_: Returned(outputs), made) else made
 
-    def _through(self, element: Element, call: Call, made: Made) -> list[Returned | Failure] | None:
+    def _through(self, element: Element, call: Call, made: BurstOutcome) -> list[Returned | Failure] | None:
         """Walks one input; returns None, or what nodes have answered where it has to be walked otherwise."""
         elements = [element] * self._places
         said: list[tuple[str, list[Publication]]] = []
@@ -243,7 +243,7 @@ def _child(port: _Port, given: Element, found: Outputs) -> Element:
     )
 
 
-def _add_fate(made: Made, edge: int, cause: Cause | None, element: Element) -> None:
+def _add_fate(made: BurstOutcome, edge: int, cause: Cause | None, element: Element) -> None:
     """Adds a fate to what a burst came to; it lengthens the last one of its edge where it goes on with it."""
     kind = FateKind.DELIVERED if cause is None else FateKind.SKIPPED
     origin, last = element.origin, made.latest.get(edge)

@@ -24,8 +24,8 @@ from videoflow.worker.core._answers import Returned as Returned
 from videoflow.worker.core._answers import Sourced as Sourced
 from videoflow.worker.core._answers import SourceEnded as SourceEnded
 from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
+from videoflow.worker.core._burst import BurstOutcome as BurstOutcome
 from videoflow.worker.core._burst import BurstWalk as BurstWalk
-from videoflow.worker.core._burst import Made as Made
 from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
 from videoflow.worker.core._said import Element as Element
@@ -71,7 +71,9 @@ class Load(msgspec.Struct):
 
 
 class Burst(msgspec.Struct):
-    """Load plain inputs and call the nodes of the task for them, as `Load` and `Call` do. Answer: `Made`.
+    """Load plain inputs and call the nodes of the task for them, as `Load` and `Call` do.
+
+    Answer: `BurstOutcome`.
 
     Attributes:
         walk: How; it is lent what loads and what calls.
@@ -326,7 +328,7 @@ Steps = Generator[Action, Any, Any]
 Answer = (
     Pulled
     | Returned
-    | Made
+    | BurstOutcome
     | Failure
     | Sourced
     | CommitOutcome

@@ -1,0 +1,117 @@
+"""A burst says what the walk says, input by input."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.planner.building import Graph, threads_facts
+from tests.worker.channels import RUN
+from videoflow.backends.coverage import Coverage, Origin
+from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Writer
+from videoflow.planner import plan_flow
+from videoflow.worker import channel_id, make_program, subscription_id
+from videoflow.worker.core import actions
+from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
+from videoflow.worker.core._walk import Outcome, Walk
+
+COUNT = 12
+FUSED: dict[str, Any] = {"options": {"fuse": "one"}}
+
+
+def called(node: str, value: int) -> Sequence[tuple[str, Any, str | None]]:
+    """What a node makes of a number: some skip, some give a key, one has two ports."""
+    if node == "fork":
+        return [(port, value, None) for port in ("out", "odd") if port == "out" or value % 2]
+    if node == "left" and value % 3 == 0:
+        return []
+    return [("out", value + 1, "key" if value % 4 == 0 else None)]
+
+
+def fates_of(fates: Sequence[actions.InnerFate]) -> dict[int, Any]:
+    found: dict[int, Coverage] = {}
+    for fate in fates:
+        intervals = ((fate.origin.ordinal, fate.last),)
+        edge = found.setdefault(fate.edge, Coverage())
+        edge.close_intervals(fate.origin.node, fate.origin.epoch, intervals, fate.fate)
+    return {edge: coverage.records() for edge, coverage in found.items()}
+
+
+def walked(walk: Walk, envelope: Envelope, call: Callable[..., Any]) -> Outcome:
+    """Returns what the walk makes of one delivery."""
+    ordinal = envelope.origin.ordinal
+    element = actions.Element(
+        envelope.publication_id,
+        envelope.origin,
+        values=(ordinal,),
+        last=ordinal,
+        source=envelope.source,
+        event_time=envelope.event_time,
+    )
+    steps = walk.input(element, suspect=False)
+    answer: Any = None
+    while True:
+        try:
+            action = steps.send(answer)
+        except StopIteration as ended:
+            outcome: Outcome = ended.value
+            return outcome
+        assert isinstance(action, actions.Call)
+        answer = call(action.node, action.element, action.attempt)
+
+
+@pytest.mark.parametrize("stops_at", [None, 0, 5])
+def test_a_burst_says_what_the_walk_says(stops_at: int | None) -> None:
+    graph = Graph()
+    graph.source("source")
+    graph.step("fork", "source", ports=("out", "odd"), **FUSED)
+    graph.step("left", "fork", **FUSED)
+    graph.step("right", ("fork.odd",), **FUSED)
+    graph.sink("rows", "left")
+    graph.sink("more", "right")
+    plan = plan_flow(graph.spec(), threads_facts())
+    program = make_program(plan, plan.task("fork"), RUN)
+    assert walks_in_bursts(program)
+    channels = tuple(channel_id(ref, "flow", RUN) for ref in program.channels)
+    walk = Walk(program, channels, 0, 1)
+    burst = BurstWalk(program, channels, walk.writer, 1.0)
+    (_, planned) = program.subscriptions[0]
+    subscription = subscription_id(planned, "flow", RUN, 0)
+    deliveries = [
+        Delivery(
+            DeliveryToken(subscription, str(n), (0, n), 1, 1),
+            Envelope(
+                subscription.channel,
+                f"p{n}",
+                Kind.DATA,
+                Writer("source", 0, 1),
+                f"i{n}",
+                Origin("source", 0, n),
+                source="source",
+                event_time=n / 8,
+            ),
+            0.0,
+        )
+        for n in range(COUNT)
+    ]
+    failure = actions.Failure(actions.Disposition.TRANSIENT, "not now")
+
+    def call(node: str, element: actions.Element, attempt: int) -> actions.Returned | actions.Failure:
+        if (node, element.origin.ordinal) == ("left", stops_at):
+            return failure
+        return actions.Returned(called(node, element.values[0]))
+
+    made = burst.run(deliveries, lambda delivery: delivery.envelope.origin.ordinal, call)
+    through = COUNT if stops_at is None else stops_at
+    assert (made.inputs, made.answers is None) == (through, stops_at is None)
+    publications: list[Any] = []
+    inner: list[actions.InnerFate] = []
+    for delivery in deliveries[:through]:
+        outcome = walked(walk, delivery.envelope, call)
+        publications += outcome.publications
+        inner += outcome.inner
+    assert made.publications == publications
+    assert fates_of(made.inner) == fates_of(inner)
+    if stops_at is not None:
+        assert made.answers is not None
+        assert [type(answer) for answer in made.answers] == [actions.Returned, actions.Failure]
