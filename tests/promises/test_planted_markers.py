@@ -51,7 +51,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     "a marker is a suspect too late": (
         Change(
             MARKERS,
-            "suspect=delivery.token.transport_count > 1",
+            "suspect=is_suspect(delivery)",
             "suspect=delivery.token.transport_count > 2",
         ),
         STEPPED + "test_a_marker_that_ends_its_process_is_put_aside_after_as_many_attempts_as_an_input[0]",

@@ -132,7 +132,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "called 5 inputs durable, it held 1",
     ),
     "a first delivery is charged": (
-        Change(GROUPS, "held.delivery.token.transport_count > 1", "held.delivery.token.transport_count > 0"),
+        Change(GROUPS, "delivery.token.transport_count > 1", "delivery.token.transport_count > 0"),
         STEPPED + "test_a_killer_is_put_aside_within_its_budget_and_its_neighbours_are_not[True-0]",
         "the first death leaves no record",
     ),

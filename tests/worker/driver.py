@@ -127,7 +127,7 @@ class Bench:
         self.outbox: dict[bytes, actions.Publication] = {}
         self.once: dict[tuple[str, str], tuple[bytes, ...]] = {}
         self.given = 0
-        self.item_seconds = 0.0
+        self.item_seconds: float | None = None  # by chance, so that some are published alone
         self.written: dict[str, list[Any]] = {}
         self.lengths: dict[str, int] = {}
         self.plan = plan
@@ -278,7 +278,8 @@ class Bench:
         if number >= len(items) or self.failed is not None:
             return actions.Sourced(actions.SourceEnded())
         self.given = number + 1
-        ready = actions.ItemReady(number, [("out", items[number], None)], seconds=self.item_seconds)
+        seconds = self.random.choice((0.0, 1.0)) if self.item_seconds is None else self.item_seconds
+        ready = actions.ItemReady(number, [("out", items[number], None)], seconds=seconds)
         return actions.Sourced(ready)
 
     def _call(self, replica: Replica, action: actions.Call | actions.Control) -> Any:

@@ -9,6 +9,7 @@ from videoflow.backends.messaging import Delivery, Kind
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
 from videoflow.worker.core._concluding import CONCLUDE_SECONDS, Start
+from videoflow.worker.core._groups import is_suspect
 from videoflow.worker.core._order import OrderedInputs
 from videoflow.worker.core._walk import Walk
 
@@ -42,7 +43,7 @@ class Bursts:
             return 0
         count = 0
         for delivery in deliveries:
-            if delivery.token.transport_count > 1 or delivery.envelope.kind is not Kind.DATA:
+            if is_suspect(delivery) or delivery.envelope.kind is not Kind.DATA:
                 break
             count += 1
         if count and not self._competing:

@@ -9,6 +9,11 @@ Key = tuple[int, ...]
 Message = tuple[SubscriptionId, str]
 
 
+def is_suspect(delivery: Delivery) -> bool:
+    """Returns whether something was delivered before to a process that died (rule 8)."""
+    return delivery.token.transport_count > 1
+
+
 class CursorRecord(msgspec.Struct, array_like=True):
     """How far a task has come in one origin: epoch, and the next (ordinal, k, k, …) expected."""
 
@@ -72,7 +77,7 @@ class Group(msgspec.Struct):
     @property
     def suspect(self) -> bool:
         """Whether some member was delivered before to a process that died."""
-        return any(held.delivery.token.transport_count > 1 for held, _ in self.shares)
+        return any(is_suspect(held.delivery) for held, _ in self.shares)
 
 
 def message_of(token: DeliveryToken) -> Message:

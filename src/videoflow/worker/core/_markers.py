@@ -12,6 +12,7 @@ from videoflow.backends.coverage import Hop
 from videoflow.backends.messaging import Completed, CompletedReason, Delivery, Kind, Settlement, Terminal
 from videoflow.ids import hash_id
 from videoflow.worker.core._concluding import Concluding
+from videoflow.worker.core._groups import is_suspect
 from videoflow.worker.core._pending import Pending, Settlements
 from videoflow.worker.core._program import NodeProgram
 from videoflow.worker.core.actions import Element, Failure, Load, PullMarkers, PutAside, Steps, Suspend
@@ -66,7 +67,7 @@ class Marked(Concluding, ABC):
             node = next(node for node in self.program.nodes if node.spec.name == name)
             settlements: Settlements = []
             for delivery in deliveries:
-                if delivery.token.transport_count > 1 and self.pending:
+                if is_suspect(delivery) and self.pending:
                     yield from self.conclude_pending()
                 settlements.append((delivery.token, (yield from self._settlement(node, delivery))))
             if not settlements:
@@ -85,7 +86,7 @@ class Marked(Concluding, ABC):
             reference: str | None = yield PutAside(node.spec.name, element, loaded, 1, [delivery.envelope])
         else:
             element.values = (loaded[0],)
-            reference = yield from self.walk.marker(node, element, suspect=delivery.token.transport_count > 1)
+            reference = yield from self.walk.marker(node, element, suspect=is_suspect(delivery))
         done: Settlement = Completed(CompletedReason.DELIVERED) if reference is None else Terminal(reference)
         return done
 

@@ -177,7 +177,11 @@ class Race:
             assert self.subject.host_owner(FOREIGN)
 
     def _check_users(self, claim: ClaimObservation) -> None:
-        """A foreign workload that is on a device came before it was owned, so that it cannot be ready."""
+        """A foreign workload that is on a device came before it was owned, so that it cannot be ready.
+
+        Only for who was not overtaken: a successor may give a claim back while its forerunner still reads
+        about it, and then "ready" tells of a moment that is over. What that one cannot do is own the device.
+        """
         assert claim.grant is not None
         if self.subject.can(Ability.KEEPS_OUT) and claim.grant.exclusive:
             used = {device.uuid for device in claim.grant.devices if device.mig_uuid is None}
@@ -217,7 +221,8 @@ class Race:
         claim = backend.reserve(claimant.plan, claimant.operation, claimant.plan.snapshot_generation)
         if claim.status is ClaimStatus.READY:
             claimant.served += 1
-            self._check_users(claim)
+            if not claimant.overtaken:
+                self._check_users(claim)
             again = backend.observe(claim.claim_id)
             if isinstance(again, Known) and not claimant.overtaken:
                 assert again.value.status is ClaimStatus.READY, again
