@@ -47,6 +47,13 @@ def test_what_a_node_keeps_is_never_ahead_of_what_the_sink_below_it_made_durable
     assert broken(Late(1, name="late", fuse="one")(total), *schedules) == []
 
 
+@pytest.mark.parametrize("kind", [library.Sum, library.Private])
+def test_what_a_node_skips_does_not_wait_for_more_than_may_come(kind: Any) -> None:
+    total = kind(1, skips=2, name="total", fuse="one")(source(12).latest(capacity=1))
+    schedules = deaths("total-0", "commit.after", "settle.sent", "process.before", "effect.done", hits=1)
+    assert broken(library.Saver(4, name="saver", fuse="one")(total), *schedules) == []
+
+
 def test_what_a_sink_holds_when_a_run_is_suspended_has_come_out_of_the_nodes_above_it() -> None:
     total = library.LastWords(1, name="total", fuse="one")(source(7))
     schedules = [Schedule(seed, stops=(seed,), resumed=True) for seed in range(30, 90, 6)]

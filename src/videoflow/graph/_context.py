@@ -34,7 +34,8 @@ class Context:
         attempt: 1 for the first attempt on this input.
         missing: Parent (`node`, or `node.port`) → cause, for inputs that are None because they are missing.
         devices: Devices granted to the replica.
-        draining: True in the last call of `checkpoint`: nothing more comes, make everything durable.
+        draining: True where `checkpoint` is to make everything durable: at the end, and where fused nodes
+            above skip so much that the inputs kept are all that may wait. More may come after it.
         keyed_state: What `state` gives; None in a node that was judged stateless.
         ask_stopping: Says whether the run is to end.
         input_id: Identity of the input, None outside of a call for one.

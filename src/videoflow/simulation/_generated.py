@@ -109,7 +109,6 @@ class _Growing:
     troubled: int = 0
     renumbers: bool = False
     fatal: bool = False
-    steers: bool = False
     groups: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def has(self, feature: str, share: float) -> bool:
@@ -297,10 +296,7 @@ def _class(growing: _Growing, *, joins: bool, deep: bool, beside: bool) -> NodeC
     chance = growing.chance
     if beside and growing.features >= {"state", "flush", "markers"} and chance.random() < 0.8:
         steered = chance.choice((library.SteeredSum, library.Steered)) if chance.random() < 0.6 else None
-        if steered is None or growing.steers:  # tasks of sources that steer each other are not resumed yet
-            return library.LastWords
-        growing.steers = True
-        return steered
+        return steered or library.LastWords
     if "moody" in growing.often and not joins and growing.draws("moody"):
         return library.Moody
     if growing.has("state", 0.8 if "fatal" in growing.often else 0.5 if joins or growing.fatal else 0.25):

@@ -29,7 +29,8 @@ class Checkpointing(Marked):
         """Keeps an input, and asks the sink what of what it holds is durable now.
 
         What never came to the sink and changed nothing is settled at once: it would take the credit of what
-        the sink waits for.
+        the sink waits for. What changed the state of another node has to wait for the sink, and the sink is
+        to make everything durable where all of the credit waits.
 
         Args:
             outcome: What came of the input.
@@ -48,11 +49,13 @@ class Checkpointing(Marked):
         holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner, changes))
         if outcome.consumed:
             yield from self._checkpoint(final=False, hold=True)
-            return
-        if changes:
-            yield HoldState()
-        if holding.unsettled == 0:
-            yield from self._settle_durable(holding.durable(0))
+        else:
+            if changes:
+                yield HoldState()
+            if holding.unsettled == 0:
+                yield from self._settle_durable(holding.durable(0))
+        if holding.waiting > self.program.task.checkpoint_items:
+            yield from self._checkpoint(final=True)
 
     def hold_markers(self, settlements: Settlements, cursor: bytes) -> Steps:
         """Keeps markers that the sink took, until it has made durable what came behind them."""

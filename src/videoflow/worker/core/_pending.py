@@ -75,6 +75,11 @@ class Holding(msgspec.Struct):
         """How many inputs of the sink are not durable."""
         return sum(held.consumed for held in self.inputs) - self.credit
 
+    @property
+    def waiting(self) -> int:
+        """How many inputs of the task are kept, those among them that never came to the sink."""
+        return sum(not held.markers for held in self.inputs)
+
     def durable(self, count: int, *, final: bool = False) -> list[HeldInput]:
         """Takes the inputs that `count` more durable ones complete, and the skips behind them.
 
