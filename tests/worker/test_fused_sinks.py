@@ -54,6 +54,15 @@ def test_what_a_node_skips_does_not_wait_for_more_than_may_come(kind: Any) -> No
     assert broken(library.Saver(4, name="saver", fuse="one")(total), *schedules) == []
 
 
+def test_what_never_comes_to_a_sink_is_not_missing_when_the_sink_starts_again() -> None:
+    faults = (
+        PlannedFault("saver-0", "commit.after", "crash", 1),
+        PlannedFault("saver-0", "effect.done", "crash", 2),
+    )
+    sink = library.Saver(1, name="saver")(source(8).latest(capacity=1))
+    assert broken(sink, *(Schedule(seed, faults) for seed in range(10))) == []
+
+
 def test_what_a_sink_holds_when_a_run_is_suspended_has_come_out_of_the_nodes_above_it() -> None:
     total = library.LastWords(1, name="total", fuse="one")(source(7))
     schedules = [Schedule(seed, stops=(seed,), resumed=True) for seed in range(30, 90, 6)]

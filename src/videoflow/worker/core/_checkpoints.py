@@ -21,40 +21,34 @@ class Checkpointing(Marked):
         super().__init__(start)
         self.holding = Holding() if start.program.checkpointing else None
         self._finished_checkpoint = False
-        others = (node for node in start.program.nodes if node is not start.program.checkpointing)
-        self._keeps_state = any(node.spec.traits.stateful for node in others)
+        spare = [found.credit_items - found.hold_items for _, found in start.program.subscriptions]
+        self._kept = start.program.task.checkpoint_items + min(spare, default=0)
         self.suspended: bool | None = None
 
-    def hold(self, outcome: Outcome, settlements: Settlements, cursor: bytes, *, called: bool) -> Steps:
+    def hold(self, outcome: Outcome, settlements: Settlements, cursor: bytes, *, data: bool) -> Steps:
         """Keeps an input, and asks the sink what of what it holds is durable now.
 
-        What never came to the sink and changed nothing is settled at once: it would take the credit of what
-        the sink waits for. What changed the state of another node has to wait for the sink, and the sink is
-        to make everything durable where all of the credit waits.
+        What never comes to the sink waits for what came to it before, so that the cursor passes all of it at
+        once. Where this uses up what may wait, the sink is to make everything durable.
 
         Args:
             outcome: What came of the input.
             settlements: What is settled with it.
             cursor: The position behind it.
-            called: A node was given it.
+            data: It carries data; otherwise it is skips alone, and changed nothing.
         """
         holding = self.holding
         assert holding is not None
-        if not (outcome.consumed or (called and self._keeps_state)):
-            yield from self.settle(Pending([], settlements, outcome.inner))
-            return
         self._finished_checkpoint = False
-        alone = len(self.program.nodes) == 1
-        changes = outcome.consumed > 0 or not alone
-        holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner, changes))
+        holding.inputs.append(HeldInput(outcome.consumed, cursor, settlements, outcome.inner, data))
         if outcome.consumed:
             yield from self._checkpoint(final=False, hold=True)
         else:
-            if changes:
+            if data:
                 yield HoldState()
             if holding.unsettled == 0:
                 yield from self._settle_durable(holding.durable(0))
-        if holding.waiting > self.program.task.checkpoint_items:
+        if holding.data > self.program.task.checkpoint_items or len(holding.inputs) > self._kept:
             yield from self._checkpoint(final=True)
 
     def hold_markers(self, settlements: Settlements, cursor: bytes) -> Steps:
@@ -115,6 +109,6 @@ class Checkpointing(Marked):
         settlements = [settlement for held in done for settlement in held.settlements]
         pending = Pending([], settlements, [fate for held in done for fate in held.inner])
         yield from self.report(pending)
-        changes = sum(held.changes for held in done)
+        changes = sum(held.data for held in done)
         yield from self.commit(Commit(self.number + 1, done[-1].cursor, held=changes))
         yield from self.settle(pending)

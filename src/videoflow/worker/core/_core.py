@@ -26,7 +26,7 @@ from videoflow.worker.core._bursts import Bursts
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._epochs import EndedEpochs
-from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, message_of
+from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, has_data, message_of
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
@@ -276,7 +276,7 @@ class ReaderCore(Checkpointing):
         settlements = [(held.delivery.token, settlement(held, cause, outcome)) for held in done]
         settlements += self._ended_epochs.settled()
         if self.holding is not None:
-            yield from self.hold(outcome, settlements, self._cursor(), called=cause is None)
+            yield from self.hold(outcome, settlements, self._cursor(), data=has_data(done))
             return
         pending = self.pending
         if self._once and isinstance(element, Element) and cause is None and recalled is None:
@@ -306,12 +306,11 @@ class ReaderCore(Checkpointing):
                 "give all that derive from one item the same key, or leave partition_by= out",
             )
         skipped = Completed(CompletedReason.SKIPPED)
-        settlements: list[tuple[DeliveryToken, Settlement]] = [
-            (held.delivery.token, skipped) for held in self._order.finish(group)
-        ]
+        done = self._order.finish(group)
+        settlements: Settlements = [(held.delivery.token, skipped) for held in done]
         settlements += self._ended_epochs.settled()
         if self.holding is not None:
-            yield from self.hold(Outcome(), settlements, self._cursor(), called=False)
+            yield from self.hold(Outcome(), settlements, self._cursor(), data=has_data(done))
             return True
         self.pending.settlements += settlements
         if self.due():

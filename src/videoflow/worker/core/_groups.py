@@ -1,9 +1,11 @@
 """What an ordered reader or a join holds and gives out: deliveries, and groups of them by trace."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from videoflow.backends.coverage import Hop, Origin
-from videoflow.backends.messaging import Delivery, DeliveryToken, SubscriptionId
+from videoflow.backends.messaging import Delivery, DeliveryToken, Kind, SubscriptionId
 
 Key = tuple[int, ...]
 Message = tuple[SubscriptionId, str]
@@ -78,6 +80,11 @@ class Group(msgspec.Struct):
     def suspect(self) -> bool:
         """Whether some member was delivered before to a process that died."""
         return any(is_suspect(held.delivery) for held, _ in self.shares)
+
+
+def has_data(done: Sequence[Held]) -> bool:
+    """Returns whether anything of it is data; the rest is skips, which have no bytes and change nothing."""
+    return any(held.delivery.envelope.kind is Kind.DATA for held in done)
 
 
 def message_of(token: DeliveryToken) -> Message:

@@ -51,7 +51,7 @@ class HeldInput(msgspec.Struct):
         cursor: The task's position behind it.
         settlements: What to settle when it is durable.
         inner: Inner fates to report then.
-        changes: What it changed in the state is held for the commit that covers it.
+        data: It carries data, and what it changed in the state is held for the commit that covers it.
         markers: It stands for markers: a sink says of inputs alone what is durable, so these are when an
             input behind them is, or at the end.
     """
@@ -60,7 +60,7 @@ class HeldInput(msgspec.Struct):
     cursor: bytes
     settlements: Settlements
     inner: list[InnerFate]
-    changes: bool = True
+    data: bool = True
     markers: bool = False
 
 
@@ -76,9 +76,9 @@ class Holding(msgspec.Struct):
         return sum(held.consumed for held in self.inputs) - self.credit
 
     @property
-    def waiting(self) -> int:
-        """How many inputs of the task are kept, those among them that never came to the sink."""
-        return sum(not held.markers for held in self.inputs)
+    def data(self) -> int:
+        """How many inputs with data are kept, whether or not anything of them came to the sink."""
+        return sum(held.data and not held.markers for held in self.inputs)
 
     def durable(self, count: int, *, final: bool = False) -> list[HeldInput]:
         """Takes the inputs that `count` more durable ones complete, and the skips behind them.
