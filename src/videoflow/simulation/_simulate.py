@@ -106,14 +106,16 @@ class Simulation:
     def _items_of(self, found: Outcome) -> tuple[tuple[str, int], ...]:
         """Returns how many items each source made in a run that was stopped.
 
-        Who did not come to the end may have had one more in work: nodes fused with it were given that one.
+        Who did not come to the end may have had more in work: one, and where nodes are fused with it, all
+        that waited to be published together, which those were given.
         """
         over = {name for name, kinds in found.kinds.items() if Kind.END in kinds}
-        plan = self.subject.plan
-        return tuple(
-            (name, items if plan.task_of(name).name in over else items + 1)
-            for name, items in _items_made(found)
-        )
+        made = []
+        for name, items in _items_made(found):
+            task = self.subject.plan.task_of(name)
+            more = 0 if task.name in over else 1 if len(task.nodes) == 1 else self.items()[name] - items
+            made.append((name, items + more))
+        return tuple(made)
 
     def _only_with_faults(self) -> dict[tuple[str, str], int]:
         """Returns points that no calm run comes to: what follows a death, or an eviction."""
