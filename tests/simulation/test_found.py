@@ -318,3 +318,10 @@ def test_what_never_comes_to_a_sink_does_not_take_the_credit_of_what_it_waits_fo
     words = library.LastWords(281, large=True, name="words", fuse="one", missing="skip")
     saver = library.Saver(3, name="saver", fuse="one")(words(split, origin.latest()))
     assert fails(*map(Schedule, range(40)), sinks=(saver,)) == []
+
+
+def test_what_a_source_never_said_is_not_made_where_the_run_was_stopped() -> None:
+    parts = library.Split(1, name="parts", fuse="one")(library.Source(4, name="source", fuse="one"))
+    replaced = (PlannedFault("source-0", "fence:Settle", "replace", 1),)
+    stopped = [Schedule(seed, replaced, stops=(stop,)) for seed in range(4) for stop in (5, 9)]
+    assert fails(*stopped, sinks=(library.Rows(name="rows")(parts),)) == []

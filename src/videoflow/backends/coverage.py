@@ -7,7 +7,7 @@ that could be added twice.
 
 import functools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -284,15 +284,18 @@ class Coverage:
         """Returns everything in plain values, in a fixed order."""
         return [_to_record(node, epoch, found) for (node, epoch), found in sorted(self.origins.items())]
 
-    def cut(self, node: str, epoch: int, last: int) -> None:
-        """Forgets what is known of ordinals above `last` in an epoch of an origin, and of later epochs.
+    def cut(self, node: str, last_of: Callable[[int], int | None]) -> None:
+        """Forgets the last ordinals of an origin; what is closed below a fan-out is counted, and stays.
 
-        What is closed below a fan-out is counted, and stays.
+        Args:
+            node: The origin.
+            last_of: Epoch → the last ordinal that stays; None: all of them stay.
         """
-        for (name, number), found in tuple(self.origins.items()):
-            if name == node and number >= epoch:
-                kept = self.origins[name, number] = OriginCoverage()
-                _merge(kept, _cut(_to_record(name, number, found), last if number == epoch else -1))
+        for (name, epoch), found in tuple(self.origins.items()):
+            last = last_of(epoch) if name == node else None
+            if last is not None:
+                kept = self.origins[name, epoch] = OriginCoverage()
+                _merge(kept, _cut(_to_record(name, epoch, found), last))
 
     def merge(self, records: Iterable[OriginRecord]) -> None:
         """Joins what `records` of the same edge, kept by disjoint owners, says."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.engines._accelerators import RunDevices
-from videoflow.engines._account import account_of_edges, forget_uncommitted
+from videoflow.engines._account import account_of_edges, forget_unsaid
 from videoflow.engines._continuity import Records
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._past import Past
@@ -57,8 +57,8 @@ def close_account(
         gaps: What the engine itself has to say.
         forced: Sources that were ended by killing.
     """
-    forget_uncommitted(facts.plan, ends.inner, facts.runtime, ends.deadline)
     announced = past.announced(ends.announced)
+    forget_unsaid(facts.plan, facts.run_id, ends.inner, facts.runtime, announced, ends.deadline)
     settled = past.settled(ends.settled, ends.deadline)
     facts = replace(
         facts,

@@ -61,11 +61,11 @@ class InnerLedger:
                 intervals = ((origin.ordinal, fate.last),)
                 coverage.close_intervals(origin.node, origin.epoch, intervals, fate.fate)
 
-    def cut(self, task: str, source: str, epoch: int, last: int) -> None:
-        """Forgets what a task said of items of its source above `last`: it did not commit them."""
+    def cut(self, task: str, source: str, last_of: Callable[[int], int | None]) -> None:
+        """Forgets what a task said of the last items of its source; `last_of` is that of `Coverage.cut`."""
         for (name, _), coverage in self._edges.items():
             if name == task:
-                coverage.cut(source, epoch, last)
+                coverage.cut(source, last_of)
 
     def records(self, task: str, edge: int) -> tuple[OriginRecord, ...]:
         """Returns what became of everything on one edge."""

@@ -4,7 +4,7 @@ Used by whoever runs a plan: the engines, through the modules that this one gath
 refuses to run anything itself.
 """
 
-from videoflow.engines._account import account_of_edges, forget_uncommitted
+from videoflow.engines._account import account_of_edges, forget_unsaid
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._local_replica import DEATHS_IN_A_ROW
 from videoflow.engines._past import Past
@@ -21,7 +21,7 @@ __all__ = [
     "Suspended",
     "account_of_edges",
     "channel_specs",
-    "forget_uncommitted",
+    "forget_unsaid",
     "make_report",
     "subscription_specs",
 ]

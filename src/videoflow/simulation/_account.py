@@ -14,7 +14,7 @@ from videoflow.engines.accounting import (
     RunFacts,
     Suspended,
     account_of_edges,
-    forget_uncommitted,
+    forget_unsaid,
     make_report,
 )
 from videoflow.graph.report import RunReport
@@ -78,9 +78,9 @@ def outcome_of(run: SimulatedRun) -> Outcome:
     def read_settled(subscription: SubscriptionId) -> Records:
         return run.observer.settled(subscription, deadline=deadline)
 
-    forget_uncommitted(plan, run.inner_ledger, runtime, deadline)
     past = run.past
     announced_in_all = read_announced if past is None else past.announced(read_announced)
+    forget_unsaid(plan, RUN_ID, run.inner_ledger, runtime, announced_in_all, deadline)
     settled_in_all = read_settled if past is None else past.settled(read_settled, deadline)
     edges = account_of_edges(
         plan, RUN_ID, run.subject.programs, run.inner_ledger, announced_in_all, settled_in_all, now
