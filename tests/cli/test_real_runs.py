@@ -176,6 +176,35 @@ def test_the_starting_flow_runs_as_it_stands(
     assert set(json.loads(lines[0])) >= {"mean", "darkest", "time_seconds"}
 
 
+@pytest.mark.parametrize("words", [("--profile", "flow.py"), ("flow.py", "--profile")])
+def test_a_profiled_run_ends_with_what_limits_it(
+    words: tuple[str, str], tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(capfd, "init").status == 0
+    ending = command(capfd, "run-local", *words, "--engine", "threads")
+    assert ending.status == 0, ending.err
+    assert "profile: 300 source items in" in ending.err
+    assert "camera → brightness" in ending.err.partition("an item")[2]
+    assert "bottleneck\n  " in ending.err
+    found = the_report().profile
+    assert found is not None
+    assert found.bottleneck.text.split()[0] in ending.err
+
+
+def test_a_flow_keeps_an_option_of_its_own_that_is_called_profile(
+    tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(capfd, "init").status == 0
+    file = tmp_path / "flow.py"
+    text = file.read_text().replace("limit: float = 100.0)", "limit: float = 100.0, profile: bool = False)")
+    file.write_text(text)
+    ending = command(capfd, "run-local", "flow.py", "--engine", "threads", "--profile")
+    assert ending.status == 0, ending.err
+    assert the_report().profile is None
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_a_source_expects_is_known_while_it_runs(engine: str) -> None:
     scene = SyntheticScene(frames=7, size=(64, 48), name="scene")

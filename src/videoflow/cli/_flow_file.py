@@ -60,6 +60,7 @@ Frozen by a test: a new name here would break flows that have it. Options that c
 `--run-`, and therefore no parameter may.
 """
 LATER_PREFIX = "--run-"
+_PROFILE = "--profile"
 
 WORDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Settings of a command that leaves the words it does not know to the flow."""
@@ -91,6 +92,14 @@ GpuPolicy = Annotated[
         metavar="NAME",
         help="strict: each task has the GPUs that it asks for, or nothing starts. shared: they wrap around "
         "over what there is, and none is exclusive.",
+    ),
+]
+Fuse = Annotated[
+    bool,
+    typer.Option(
+        "--run-fuse/--no-run-fuse",
+        help="Let nodes run in one process, by their labels and by what they cost in profiled runs; "
+        "or each in its own.",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the trace of errors.")]
@@ -185,6 +194,26 @@ def _names_that_were_meant() -> Iterator[None]:
         if found:
             error.remedy = found
         raise
+
+
+def profile_first(target: str, words: Sequence[str]) -> tuple[str, list[str], bool]:
+    """Takes `--profile` from before a flow file, where it cannot be the flow's.
+
+    Returns:
+        The flow file, the words after it, and whether it was there.
+    """
+    return (words[0], list(words[1:]), True) if target == _PROFILE and words else (target, list(words), False)
+
+
+def profile_asked(file: FlowFile, words: Sequence[str]) -> tuple[list[str], bool]:
+    """Takes `--profile` out of the words after a flow file; one that the flow itself has is left to it.
+
+    Returns:
+        The other words, and whether it was there.
+    """
+    if _PROFILE not in words or any(each.option == _PROFILE for each in file.parameters):
+        return list(words), False
+    return [word for word in words if word != _PROFILE], True
 
 
 def required_too(flow: Flow, texts: Sequence[str] | None) -> Flow:

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.text import Text
 
 from videoflow.cli._console import home_short
+from videoflow.cli._profile import profile_lines
 from videoflow.cli._table import Table
 from videoflow.cli._units import plural, show_bytes, show_milliseconds, show_seconds
 from videoflow.graph.report import EdgeReport, NodeReport, RunReport, Verdict
@@ -49,6 +50,9 @@ def summary_lines(report: RunReport, folder: Path, width: int | None) -> Iterato
         if table.rows:
             yield Text("")
             yield from table.lines(width)
+    if report.profile is not None:
+        yield Text("")
+        yield from profile_lines(report.profile, width)
 
 
 def _sources(report: RunReport) -> Table:

@@ -9,6 +9,7 @@ from videoflow.cli._console import columns, results
 from videoflow.cli._flow_file import (
     WORDS,
     Debug,
+    Fuse,
     GpuPolicy,
     Help,
     Memory,
@@ -46,6 +47,7 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     memory_bytes: Memory = "",
     require: Require = None,
     run_gpu_policy: GpuPolicy = "strict",
+    run_fuse: Fuse = True,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     diagram: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid diagram.")] = False,
     debug: Debug = False,
@@ -59,6 +61,7 @@ def explain(  # noqa: PLR0913 (each parameter is an option of the command line)
     options = RunOptions(
         memory_bytes=parse_bytes(memory_bytes) if memory_bytes else None,
         gpu_policy=gpu_policy(run_gpu_policy),
+        fuse=run_fuse,
     )
     found = cast("Planning", registry.load(registry.ENGINES, engine)())
     plan = found.plan(RunRequest(flow.compile(), {}, options))

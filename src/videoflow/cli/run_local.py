@@ -3,7 +3,7 @@
 import logging
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from videoflow.cli._console import columns, show_block, watched
 from videoflow.cli._flow_file import (
     WORDS,
     Debug,
+    Fuse,
     GpuPolicy,
     Help,
     Memory,
@@ -21,6 +22,8 @@ from videoflow.cli._flow_file import (
     Target,
     gpu_policy,
     load,
+    profile_asked,
+    profile_first,
     required_too,
     show_help,
 )
@@ -80,6 +83,15 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
         bool, typer.Option("--allow-incomplete", help="Exit with 0 when the run is incomplete.")
     ] = False,
     run_gpu_policy: GpuPolicy = "strict",
+    run_profile: Annotated[
+        bool,
+        typer.Option(
+            "--run-profile",
+            help="Measure where the time goes, and say what limits the flow; --profile after the file does "
+            "the same, unless the flow has that option. What nodes cost is kept for later plans.",
+        ),
+    ] = False,
+    run_fuse: Fuse = True,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the report here.", show_default=False)
     ] = None,
@@ -112,10 +124,15 @@ def run_local(  # noqa: PLR0913 (each parameter is an option of the command line
         allow_incomplete=allow_incomplete,
         gpu_policy=gpu_policy(run_gpu_policy),
         resume=resume,
+        fuse=run_fuse,
     )
     if report is not None:
         require_writable(report.absolute())
-    flow = required_too(load(target).build(context.args), require)
+    target, words, first = profile_first(target, context.args)
+    file = load(target)
+    words, asked = profile_asked(file, words)
+    flow = required_too(file.build(words), require)
+    options = replace(options, profile=run_profile or first or asked)
     return _run(flow, engine, options, _Shown(quiet, json, report, debug))
 
 

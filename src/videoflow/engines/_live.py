@@ -11,7 +11,7 @@ from videoflow.backends.outcomes import Known, Observation
 from videoflow.engines._provision import subscriptions_of
 from videoflow.graph.running import NodeStatus
 from videoflow.planner.plan import Plan
-from videoflow.worker import NodeFigures
+from videoflow.worker import NodeFigures, Spending
 
 Figures = dict[str, dict[str, NodeFigures]]
 """Task → node → figures over all replicas and incarnations."""
@@ -41,6 +41,19 @@ def summed(parts: Iterable[tuple[str, Mapping[str, NodeFigures]]]) -> Figures:
         sums = total.setdefault(task, {})
         for name, figures in nodes.items():
             sums.setdefault(name, NodeFigures()).add(figures)
+    return total
+
+
+def added(parts: Iterable[tuple[str, Spending | None]]) -> dict[str, Spending]:
+    """Adds up where the time of replicas went.
+
+    Args:
+        parts: (task, where the time went) of each replica; None where nobody measured it.
+    """
+    total: dict[str, Spending] = {}
+    for task, spending in parts:
+        if spending is not None:
+            total.setdefault(task, Spending()).add(spending)
     return total
 
 

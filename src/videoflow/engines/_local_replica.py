@@ -12,7 +12,7 @@ from videoflow.engines._local_worker import WorkerProcess
 from videoflow.errors import NodeFailed
 from videoflow.planner.plan import TaskPlan
 from videoflow.processes import is_halted
-from videoflow.worker import NodeFigures
+from videoflow.worker import NodeFigures, Spending
 from videoflow.worker.link import Broken
 
 DEATHS_IN_A_ROW = 5
@@ -87,6 +87,8 @@ class Replica:
     steps: int = 0
     _past: dict[str, NodeFigures] = field(default_factory=dict)
     _current: dict[str, NodeFigures] = field(default_factory=dict)
+    _past_spending: Spending = field(default_factory=Spending)
+    _spending: Spending | None = None
 
     @property
     def name(self) -> str:
@@ -119,9 +121,9 @@ class Replica:
         self.broken, self.ended, self.end_by = None, False, None
         self.opened = self.abandoning
 
-    def told_figures(self, nodes: dict[str, NodeFigures]) -> None:
+    def told_figures(self, nodes: dict[str, NodeFigures], spending: Spending | None) -> None:
         """Takes the newest figures of the live incarnation."""
-        self._current = nodes
+        self._current, self._spending = nodes, spending
 
     def figures(self) -> dict[str, NodeFigures]:
         """Returns the figures over all incarnations, those of a dead one as it said them last."""
@@ -131,6 +133,14 @@ class Replica:
                 total[name].add(found)
         return total
 
+    def spending(self) -> Spending:
+        """Returns where the time of all incarnations went, as far as they said."""
+        total = Spending(parts={})
+        for spent in (self._past_spending, self._spending):
+            if spent is not None:
+                total.add(spent)
+        return total
+
     def died(self, now: float, backoff_seconds: float) -> None:
         """Notes the death of the live incarnation, and when the next may start."""
         assert self.process is not None
@@ -138,6 +148,7 @@ class Replica:
         self.deaths = 0 if page.moved else self.deaths + 1
         self.steps += page.steps
         self._past, self._current = self.figures(), {}
+        self._past_spending, self._spending = self.spending(), None
         self.process = None
         wait = backoff_seconds * 2 ** (self.deaths - 1) if self.deaths else 0.0
         self.restart_at = now + min(wait, _LONGEST_BACKOFF_SECONDS)

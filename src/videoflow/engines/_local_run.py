@@ -16,7 +16,7 @@ from videoflow.clock import Clock
 from videoflow.engines._awaited import AwaitedRun
 from videoflow.engines._closing import Ends, close_account
 from videoflow.engines._endings import stalled
-from videoflow.engines._live import Figures, Queue, node_statuses, queues_of, summed
+from videoflow.engines._live import Figures, Queue, added, node_statuses, queues_of, summed
 from videoflow.engines._local_replica import Death
 from videoflow.engines._local_supervisor import Common, Supervisor
 from videoflow.engines._past import Past
@@ -272,6 +272,7 @@ class LocalRun(AwaitedRun):
             quit=self._quit,
             lost={r.task.name: r.lost for r in self._supervisor.replicas if r.lost},
             folder=str(self.folder.path),
+            spendings=added((r.task.name, r.spending()) for r in self._supervisor.replicas),
         )
         ends = Ends(
             lambda name: self._host.announced(name, deadline=deadline),

@@ -223,6 +223,7 @@ class Supervisor:
             faults=self._faults(replica),
             classes=common.classes.get(task.name, b""),
             kit=kit.document,
+            profile=common.options.profile,
         )
         try:
             log = common.logs / f"{replica.name}.log"
@@ -272,8 +273,8 @@ class Supervisor:
             case Opened():
                 replica.opened = True
                 self._recovered(replica)
-            case Figures(nodes=nodes):
-                replica.told_figures(nodes)
+            case Figures():
+                replica.told_figures(message.nodes, message.spending)
             case Failed(failure=failure):
                 self._told.failed(failure)
             case Broken():

@@ -15,6 +15,8 @@ from videoflow import wire
 from videoflow.backends.runtime import DeadLetter, Desired, FirstFailure, FlowRuntime
 from videoflow.engines._doubts import compare_with_calls, compare_with_sources
 from videoflow.engines._ledger import KeptOn, judge, take_off
+from videoflow.engines._machine import processors
+from videoflow.engines._profile import make_profile
 from videoflow.graph.report import (
     DeadLetterReport,
     EdgeReport,
@@ -28,7 +30,7 @@ from videoflow.graph.report import (
 from videoflow.graph.running import RunOptions
 from videoflow.graph.spec import NodeKind, NodeSpec
 from videoflow.planner.plan import Plan
-from videoflow.worker import NodeFigures
+from videoflow.worker import NodeFigures, Spending
 
 _READ_SECONDS = 30.0
 _KEPT = "they are kept for the run that goes on with this one"
@@ -63,6 +65,7 @@ class RunFacts:
         kept: Items kept for a run that is to go on with this one.
         called_again: Tasks that were given again what an earlier run kept, with 1.
         resumed_from: The run that it goes on with, or "".
+        spendings: Task → where its time went, where the run was profiled.
     """
 
     plan: Plan
@@ -81,6 +84,7 @@ class RunFacts:
     kept: Mapping[KeptOn, int] = field(default_factory=dict)
     called_again: Mapping[str, int] = field(default_factory=dict)
     resumed_from: str = ""
+    spendings: Mapping[str, Spending] = field(default_factory=dict)
 
     @property
     def deadline(self) -> float:
@@ -124,6 +128,7 @@ def make_report(facts: RunFacts) -> RunReport:
         seconds=facts.seconds,
         folder=facts.folder,
         resumed_from=facts.resumed_from,
+        profile=make_profile(facts.plan, facts.spendings, processors()) if facts.options.profile else None,
     )
 
 

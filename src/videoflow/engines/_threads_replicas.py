@@ -5,6 +5,7 @@ told to the run, and raised.
 """
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,15 +13,19 @@ from videoflow.backends.runtime import FirstFailure, FlowRuntime
 from videoflow.clock import Signal
 from videoflow.engines._accelerators import RunDevices
 from videoflow.engines._ledger import InnerLedger
-from videoflow.engines._live import Figures, summed
+from videoflow.engines._live import Figures, added, summed
 from videoflow.engines._threads_setup import Setup
 from videoflow.engines._watch import WatchSink
 from videoflow.planner.plan import TaskPlan
 from videoflow.worker import (
     Backends,
     Job,
+    Meter,
+    MeteredClock,
+    MeteredMessaging,
     RunControl,
     Shell,
+    Spending,
     TaskFigures,
     TaskNodes,
     WorkerFatal,
@@ -184,13 +189,22 @@ class Replicas:
         """Returns the figures so far."""
         return summed((r.task.name, r.nodes.figures.snapshot()) for r in self._members)
 
+    def spendings(self) -> dict[str, Spending]:
+        """Returns where the time went, by task, where the run is profiled."""
+        return added((r.task.name, r.nodes.figures.spending()) for r in self._members)
+
     # Used by replicas, in their threads ---------------------------------------------------------
 
     def shell(self, replica: Replica, slot: int) -> Shell:
         """Makes the shell of a replica."""
         setup, owner = self._setup, f"{replica.task.name}-{slot}"
-        backends = Backends(setup.messaging(owner), setup.payloads(owner), self._runtime, setup.clock)
-        job = Job(self.programs[replica.task.name], setup.plan.spec.flow_id, slot, f"{owner}-1")
+        meter = Meter(time.thread_time) if setup.request.options.profile else None
+        clock = setup.clock if meter is None else MeteredClock(meter)
+        messaging, payloads = setup.messaging(owner, clock), setup.payloads(owner, clock)
+        metered = messaging if meter is None else MeteredMessaging(meter, messaging)
+        backends = Backends(metered, payloads, self._runtime, clock)
+        program, flow_id = self.programs[replica.task.name], setup.plan.spec.flow_id
+        job = Job(program, flow_id, slot, f"{owner}-1", meter=meter)
         return Shell(job, backends, replica.nodes, self.control, replica)
 
     def abandoning(self, replica: Replica, slot: int) -> Shell:

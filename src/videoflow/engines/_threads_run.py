@@ -231,6 +231,7 @@ class ThreadsRun(AwaitedRun):
             quit=self._replicas.control.quit,
             lost=self._lost,
             folder=str(self._kept.folder.path) if self._kept is not None else "",
+            spendings=self._replicas.spendings(),
         )
         ends = Ends(
             lambda name: observer.announced(name, deadline=deadline),

@@ -80,13 +80,13 @@ class Setup:
         )
         self.plan = in_one_process(plan, request.options.gpu_policy)
 
-    def messaging(self, owner: str) -> MemoryMessaging:
-        """Returns the messaging backend as one owner uses it."""
-        return MemoryMessaging(self._broker, owner, self.clock)
+    def messaging(self, owner: str, clock: RealClock | None = None) -> MemoryMessaging:
+        """Returns the messaging backend as one owner uses it, with a clock of its own where it has one."""
+        return MemoryMessaging(self._broker, owner, clock or self.clock)
 
-    def payloads(self, owner: str) -> MemoryPayloads:
-        """Returns the payload store as one owner uses it."""
-        return MemoryPayloads(self._pool, owner, self.clock)
+    def payloads(self, owner: str, clock: RealClock | None = None) -> MemoryPayloads:
+        """Returns the payload store as one owner uses it, with a clock of its own where it has one."""
+        return MemoryPayloads(self._pool, owner, clock or self.clock)
 
     def provision(self, run_id: str) -> None:
         """Makes the channels and subscriptions of a run."""

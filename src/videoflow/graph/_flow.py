@@ -43,6 +43,7 @@ class RunKeywords(TypedDict, total=False):
     fuse: bool
     resume: str
     gpu_policy: Literal["strict", "shared"]
+    profile: bool
     faults: dict[str, tuple[Fault, ...]]
 
 

@@ -9,6 +9,11 @@ from typing import Any
 
 import msgspec
 
+from videoflow.graph._profile import Bottleneck as Bottleneck
+from videoflow.graph._profile import HopTimes as HopTimes
+from videoflow.graph._profile import NodeTimes as NodeTimes
+from videoflow.graph._profile import ProfileReport as ProfileReport
+from videoflow.graph._profile import TaskTimes as TaskTimes
 from videoflow.graph._render_html import report_html
 from videoflow.graph._render_json import report_json
 
@@ -189,6 +194,7 @@ class RunReport(msgspec.Struct, kw_only=True):
         folder: The run folder, or "".
         resumable: It was stopped to be resumed, and can be.
         resumed_from: The run that it went on with, or ""; the account is of both together.
+        profile: Where the time went, of this run alone, where that was measured.
         schema: Version of this document.
     """
 
@@ -211,6 +217,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     folder: str = ""
     resumable: bool = False
     resumed_from: str = ""
+    profile: ProfileReport | None = None
     schema: int = REPORT_SCHEMA
 
     def to_json(self) -> bytes:

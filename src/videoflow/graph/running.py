@@ -28,10 +28,11 @@ class RunOptions:
         allow_dead_letters: So many dead letters leave the verdict complete.
         allow_incomplete: An incomplete run exits with 0.
         restart_backoff_seconds: First wait before a dead worker is started again, doubled up to 5 s.
-        fuse: False: no fusing by label, to compare.
+        fuse: False: no fusing, neither by label nor by measured costs, to compare.
         resume: The run to go on with: its id, a part of it, or `last`; it was stopped to be resumed.
         gpu_policy: `strict`: every task has the accelerators that it asks for, or nothing starts; `shared`:
             they wrap around over what there is.
+        profile: Measure where the time goes, and keep what the nodes cost for later plans.
         faults: Task name → planted faults, for tests; each process of the task is given the next of them.
     """
 
@@ -45,6 +46,7 @@ class RunOptions:
     fuse: bool = True
     resume: str = ""
     gpu_policy: Literal["strict", "shared"] = "strict"
+    profile: bool = False
     faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
 
 

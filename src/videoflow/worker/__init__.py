@@ -7,6 +7,8 @@ from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._kept import Kept
 from videoflow.worker._limits import item_limits
 from videoflow.worker._linger import Publishes
+from videoflow.worker._meter import Meter, MeteredClock, Part, Spending, Spent
+from videoflow.worker._metered import MeteredMessaging
 from videoflow.worker._names import channel_id, subscription_id
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._shell import Shell
@@ -20,12 +22,18 @@ __all__ = [
     "Job",
     "Kept",
     "KeptDelivery",
+    "Meter",
+    "MeteredClock",
+    "MeteredMessaging",
     "NodeFigures",
+    "Part",
     "Publishes",
     "Quit",
     "Reporter",
     "RunControl",
     "Shell",
+    "Spending",
+    "Spent",
     "TaskFigures",
     "TaskNodes",
     "WorkerFatal",

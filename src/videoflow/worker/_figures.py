@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from videoflow.worker._meter import Meter, Spending, Spent
+
 _STEPS_PER_DOUBLING = 8
 
 
@@ -76,6 +78,7 @@ class TaskFigures:
         records: Started records of suspects, which count as progress.
         waiting: Whether it waits for input.
         calling: Node in whose code it is, since when (monotonic seconds), or None.
+        meter: What measures it, where the run is profiled.
     """
 
     nodes: Mapping[str, NodeFigures]
@@ -85,6 +88,7 @@ class TaskFigures:
     waiting: bool = False
     calling: tuple[str, float] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    meter: Meter | None = None
 
     def enter(self, node: str) -> None:
         """Says that the code of a node is called now; that is a step."""
@@ -101,3 +105,11 @@ class TaskFigures:
             return {
                 name: msgspec.structs.replace(f, buckets=dict(f.buckets)) for name, f in self.nodes.items()
             }
+
+    def spending(self) -> Spending | None:
+        """Returns where its time went so far, or None where nobody measures it."""
+        return None if self.meter is None else self.meter.snapshot(self.calls())
+
+    def calls(self) -> dict[str, Spent]:
+        """Returns how often each node was called, and how long that took."""
+        return {name: Spent(found.items, found.seconds) for name, found in self.nodes.items()}

@@ -10,6 +10,7 @@ from videoflow.backends.messaging import MessagingBackend
 from videoflow.backends.payload import PayloadStore
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import Clock
+from videoflow.worker._meter import Meter
 from videoflow.worker.core import TaskProgram
 
 _CALL_SECONDS = 30.0
@@ -52,6 +53,7 @@ class Job:
         abandon: Only settle what waits as abandoned: the task is given up.
         restarted: An earlier incarnation of this replica died.
         died: How the last one died, in words, or "".
+        meter: Measures it, where the run is profiled.
     """
 
     program: TaskProgram
@@ -61,6 +63,7 @@ class Job:
     abandon: bool = False
     restarted: bool = False
     died: str = ""
+    meter: Meter | None = None
 
     @property
     def task(self) -> str:

@@ -21,6 +21,7 @@ from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._linger import Linger, Lingers, Publishes
+from videoflow.worker._metered import MeteredPayloads, metered_records
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
 from videoflow.worker._reading import Reading
@@ -59,7 +60,12 @@ class Shell:
         self._control = control
         self._reporter = reporter
         once = job.program.task.answers_once
-        self._payloads = Payloads(backends.payloads, backends.clock, inline=once)
+        meter = self._meter = job.meter
+        self._payloads = (
+            Payloads(backends.payloads, backends.clock, inline=once)
+            if meter is None
+            else MeteredPayloads(meter, backends.payloads, backends.clock, inline=once)
+        )
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._linger = linger(lambda held: self._writing.publish(a.Publish(held)), backends.clock)
@@ -93,6 +99,8 @@ class Shell:
             a.Suspend: lambda action: self._reading.suspending.suspend(keep=action.keep),
             a.Terminate: self._writing.terminate,
         }
+        if meter is not None:
+            self._perform |= metered_records(meter, self._perform)
 
     def run(self) -> Kind | None:
         """Runs until the task has ended; returns the kind of its terminator, None when told to quit.
@@ -139,6 +147,9 @@ class Shell:
         over = self._reading.suspending.before.over
         if not (abandoned or over):
             abandoned = not self._opened()
+        if self._meter is not None:
+            self._nodes.figures.meter = self._meter
+            self._meter.start()
         asides = self._runtime.asides(job.task, deadline=deadline) if job.restarted else ()
         return make_core(
             Start(
@@ -182,6 +193,8 @@ class Shell:
     def close(self) -> None:
         """Closes the nodes, leaves their summaries, and gives back what was stored and never published."""
         self._linger.close()
+        if self._meter is not None:
+            self._meter.stop()
         for name, failure in self._nodes.close().items():
             self._fail(name, failure, "close")
         for name, said in self._nodes.summaries().items():

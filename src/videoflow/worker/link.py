@@ -15,6 +15,7 @@ import msgspec
 from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.runtime import Desired, FirstFailure
 from videoflow.worker._figures import NodeFigures
+from videoflow.worker._meter import Spending
 from videoflow.worker.core.actions import InnerFate
 
 PART_BYTES = 60 << 10
@@ -50,6 +51,7 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         faults: Planted faults.
         classes: Node classes by value, as the notebook adapter made them, or b"".
         kit: What the message log wants a worker to know.
+        profile: Measure where the time goes.
     """
 
     plan: bytes
@@ -67,6 +69,7 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     faults: tuple[PlantedFault, ...] = ()
     classes: bytes = b""
     kit: bytes = b""
+    profile: bool = False
 
 
 class Desire(msgspec.Struct, frozen=True, tag=True):
@@ -110,9 +113,10 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
-    """The figures of this incarnation so far."""
+    """The figures of this incarnation so far, and where its time went, where the run is profiled."""
 
     nodes: dict[str, NodeFigures]
+    spending: Spending | None = None
 
 
 class Ended(msgspec.Struct, frozen=True, tag=True):

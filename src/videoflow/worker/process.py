@@ -34,6 +34,9 @@ from videoflow.planner.plan import Plan, TaskPlan
 from videoflow.worker import (
     Backends,
     Job,
+    Meter,
+    MeteredClock,
+    MeteredMessaging,
     RunControl,
     Shell,
     TaskFigures,
@@ -100,7 +103,7 @@ class _Reporter:
         figures = self._figures
         if figures is not None and (last or figures.steps != self._said):
             self._said = figures.steps
-            self.say(Figures(figures.snapshot()))
+            self.say(Figures(figures.snapshot(), figures.spending()))
 
 
 class _Keeper(threading.Thread):
@@ -195,7 +198,8 @@ def _make(
     plan = Plan.from_json(boot.plan)
     task = plan.task(boot.task)
     os.chdir(plan.spec.folder)
-    clock = RealClock()
+    meter = Meter(time.process_time) if boot.profile else None
+    clock = RealClock() if meter is None else MeteredClock(meter)
     program = make_program(plan, task, boot.run_id)
     nodes = TaskNodes(program, _instances(boot, plan, task), item_limits(plan, task), boot.slot, control)
     nodes.figures = SharedFigures(nodes.figures, Page(descriptors[0], task.nodes))
@@ -213,8 +217,10 @@ def _make(
         abandon=boot.abandon,
         restarted=boot.restarted,
         died=boot.died,
+        meter=meter,
     )
-    backends = Backends(messaging, payloads, runtime, clock)
+    watched = messaging if meter is None else MeteredMessaging(meter, messaging)
+    backends = Backends(watched, payloads, runtime, clock)
     return _Made(Shell(job, backends, nodes, control, reporter), messaging)
 
 
