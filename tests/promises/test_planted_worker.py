@@ -100,6 +100,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         SINKS + "test_what_never_comes_to_a_sink_is_not_missing_when_the_sink_starts_again",
         "the run failed, and nothing was wrong",
     ),
+    "last words are never recorded": (
+        Change("worker/core/_concluding.py", "suspect=self.start.restarted", "suspect=False"),
+        "tests/simulation/test_found.py::"
+        "test_last_words_that_end_the_process_of_a_node_below_are_put_aside_like_an_input",
+        "'last'",
+    ),
     "what a source gave and never said counts as made": (
         Change("engines/_account.py", "        elif refs:\n", "        elif refs and False:\n"),
         "tests/simulation/test_found.py::test_what_a_source_never_said_is_not_made_where_the_run_was_stopped",

@@ -129,7 +129,7 @@ DEFECTS: dict[str, Change] = {
     ),
     "attempts of a suspect are not recorded": Change(
         WALK,
-        "            yield RecordStarted(name, element.input_id)\n",
+        "    yield RecordStarted(node.name, element.input_id)\n",
         "",
     ),
     "an attempt that raised leaves its state": Change(

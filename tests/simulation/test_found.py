@@ -325,3 +325,12 @@ def test_what_a_source_never_said_is_not_made_where_the_run_was_stopped() -> Non
     replaced = (PlannedFault("source-0", "fence:Settle", "replace", 1),)
     stopped = [Schedule(seed, replaced, stops=(stop,)) for seed in range(4) for stop in (5, 9)]
     assert fails(*stopped, sinks=(library.Rows(name="rows")(parts),)) == []
+
+
+def test_last_words_that_end_the_process_of_a_node_below_are_put_aside_like_an_input() -> None:
+    last = library.LastWords(1, name="last", fuse="one")(source(2))
+    killed: Any = library.Step(2, name="killed", fuse="one", trouble={"killer": [0]})
+    simulation = simulated(library.Sink(name="sink")(killed(last)))
+    assert simulation.broken == ()
+    assert {node for node, _ in simulation.reference(None).letters} == {"killed"}
+    assert len(simulation.reference(None).letters) == 2, "the first item, and the last words"

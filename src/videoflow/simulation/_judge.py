@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from videoflow.backends.coverage import Cause, OriginRecord
 from videoflow.backends.messaging import Kind
 from videoflow.graph.report import Verdict
-from videoflow.graph.spec import NodeKind, NodeSpec
+from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
 from videoflow.simulation._levels import Level, levels_made_of, levels_of
@@ -299,11 +299,18 @@ def _stated(subject: Subject, found: Outcome) -> Iterator[str]:
         node = subject.plan.spec.node(task.nodes[0])
         if len(task.nodes) > 1 or node.many or node.scope:
             continue
-        inputs = [edge.delivered for edge in edges if edge.child == node.name]
+        read = [edge for edge in edges if edge.child == node.name]
+        inputs = [edge.delivered for edge in read if not _is_deep(subject.plan.spec, edge.parent)]
         said = [edge.announced for edge in edges if edge.parent.partition(".")[0] == node.name]
         delivered = max(inputs, default=0) if task.mode is InputMode.JOIN else sum(inputs)
         if said and delivered > min(said):
             yield f"skips: {node.name} took {delivered} inputs, and said something of {min(said)} of them"
+
+
+def _is_deep(spec: FlowSpec, port: str) -> bool:
+    """Whether a port is inside of a fan-out, so that several items of it may meet one of another."""
+    name, _, own = port.partition(".")
+    return bool(spec.node(name).scope) or (own or "out") in spec.node(name).many
 
 
 def _told_aside(found: Outcome) -> Iterator[str]:

@@ -164,6 +164,7 @@ class Shell:
                 over,
                 self._epochs(),
                 self._reading.suspending.before.announced,
+                job.restarted,
             )
         )
 

@@ -20,7 +20,7 @@ from videoflow.planner.plan import CommitOrder
 from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
-from videoflow.worker.core._walk import RunAborted, Walk, pause_after
+from videoflow.worker.core._walk import RunAborted, Walk, pause_after, recorded
 from videoflow.worker.core.actions import (
     Commit,
     Disposition,
@@ -59,6 +59,7 @@ class Start:
         over: The task had ended in the run that this one goes on with.
         epochs: Source → its epoch at which to begin, where this is not the first.
         said: Of a source: what was announced in earlier runs, by channel number; empty where none were.
+        restarted: An earlier incarnation of the replica died, perhaps of its last words.
     """
 
     program: TaskProgram
@@ -72,6 +73,7 @@ class Start:
     over: bool = False
     epochs: Mapping[str, int] = field(default_factory=dict)
     said: Sequence[Sequence[OriginRecord]] = ()
+    restarted: bool = False
 
 
 class Concluding:
@@ -158,7 +160,9 @@ class Concluding:
             answer = yield from self._flush_one(node.spec, Element(origin.node, origin))
             if answer is None:
                 continue
-            outcome = yield from self.walk.flushed(node, answer.outputs, origin, after)
+            outcome = yield from self.walk.flushed(
+                node, answer.outputs, origin, after, suspect=self.start.restarted
+            )
             pending.publications += outcome.publications
             pending.inner += outcome.inner
             consumed += outcome.consumed
@@ -179,6 +183,11 @@ class Concluding:
     def _flush_one(self, node: NodeSpec, element: Element) -> Steps:
         """Lets one node say its last, with the attempts of an input; None where that was put aside."""
         attempts, limit = 0, node.options.retries + 1
+        if self.start.restarted:
+            attempts, died = yield from recorded(node, element)
+            if died is not None:
+                yield PutAside(node.name, element, died, attempts)
+                return None
         while True:
             attempts += 1
             answer = yield Flush(node.name)

@@ -12,6 +12,7 @@ import msgspec
 
 from videoflow.backends.coverage import Cause, Fate, FateKind, Hop, Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
+from videoflow.graph.spec import NodeSpec
 from videoflow.ids import hash_id
 from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._elements import absence_of, join, many_of, none_of
@@ -105,6 +106,8 @@ class Walk:
         outputs: Sequence[tuple[str, Any, str | None]],
         origin: Origin,
         after: tuple[tuple[str, int, int], ...],
+        *,
+        suspect: bool,
     ) -> Steps:
         """Walks what a node's `flush` emitted: one ordinal per output, a statement on every port."""
         outcome = Outcome()
@@ -114,7 +117,7 @@ class Walk:
             input_id = hash_id(self._program.run_id, node.spec.name, output[0], "flush", self._part, index)
             element = Element(input_id, at, last=at.ordinal, source=at.node, after=after)
             made = self._emit(node, element, (output,), outcome)
-            yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, False)
+            yield from self._nodes(self._program.nodes[position + 1 :], made, {}, outcome, suspect)
         return outcome
 
     def control(self, envelope: Envelope) -> tuple[str, list[Publication]]:
@@ -208,12 +211,10 @@ class Walk:
         attempts = 0
         failure: Failure | None = None
         if suspect:
-            attempts = yield Attempts(name, element.input_id)
-            if attempts >= limit:
-                died = Failure(Disposition.POISON, f"the process died {attempts} times while it ran {name}")
+            attempts, died = yield from recorded(node.spec, element)
+            if died is not None:
                 ref = yield PutAside(name, element, died, attempts)
                 return (), Cause.DEAD_LETTER, ref
-            yield RecordStarted(name, element.input_id)
         while True:
             attempts += 1
             answer = yield (Control if element.marker else Call)(name, element, attempts)
@@ -335,6 +336,20 @@ class Walk:
     def _live_headers(self, channel: int, value: object) -> tuple[tuple[str, str], ...]:
         keys = self._program.live_keys
         return tuple((key, str(getattr(value, key, ""))) for key in keys[channel]) if keys else ()
+
+
+def recorded(node: NodeSpec, element: Element) -> Steps:
+    """Records that this incarnation starts a node's code for an input that may have ended one before.
+
+    Returns (attempts so far, None), or, where there were as many as there may be and it is not started, what
+    became of them.
+    """
+    attempts = yield Attempts(node.name, element.input_id)
+    if attempts > node.options.retries:
+        died = f"the process died {attempts} times while it ran {node.name}"
+        return attempts, Failure(Disposition.POISON, died)
+    yield RecordStarted(node.name, element.input_id)
+    return attempts, None
 
 
 def resumed(steps: Steps, answers: Sequence[object]) -> Steps:
