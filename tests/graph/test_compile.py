@@ -1,6 +1,7 @@
 """What a graph compiles to."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,11 @@ def test_a_class_may_say_what_its_order_is() -> None:
 
 
 def test_options_are_resolved_into_plain_data() -> None:
-    make: Any = Double
+    class Doubles(Double):
+        def process_batch(self, inputs: Sequence[int]) -> list[int]:
+            return [2 * number for number in inputs]
+
+    make: Any = Doubles
     node = make(
         replicas=2,
         batch=vf.Batch(8, 0.02, "shape"),
@@ -118,7 +123,7 @@ def test_options_are_resolved_into_plain_data() -> None:
         timeout_seconds=4,
         lookahead=3,
     )(Numbers())
-    options = vf.Flow([Sink()(node)]).compile().node("double").options
+    options = vf.Flow([Sink()(node)]).compile().node("doubles").options
     assert options.batch == BatchSpec(max_items=8, max_wait_seconds=0.02, group_by="shape")
     assert (options.replicas, options.fuse, options.retries) == (2, False, 1)
     assert (options.lookahead, options.timeout_seconds, options.on_error) == (3, 4, {"ValueError": "poison"})

@@ -116,6 +116,8 @@ WRONG: dict[str, tuple[Callable[[], list[Any]], str, str]] = {
     "lookahead": (lambda: through(Double(lookahead=-1)), "double", "lookahead is -1"),
     "batch": (lambda: through(Double(batch=vf.Batch(0))), "double", "batch.max_items is 0"),
     "batch wait": (lambda: through(Double(batch=vf.Batch(1, -1))), "double", "max_wait_seconds is -1"),
+    "batch of a plain node": (lambda: through(Double(batch=vf.Batch())), "double", "has no process_batch"),
+    "batch of a sink": (lambda: [Sink(name="s", batch=vf.Batch())(Numbers())], "s", "is for processors"),
     "cpus": (lambda: through(Double(resources=vf.Resources(cpus=0))), "double", "resources.cpus"),
     "memory": (lambda: through(Double(resources=vf.Resources(memory_bytes=0))), "double", "_bytes is 0"),
     "fuse label": (lambda: through(Double(fuse="")), "double", "fuse is ''"),

@@ -16,6 +16,7 @@ RESUME, KEYS = "tests/state/test_resume.py::", "tests/state/test_effect_keys.py:
 TASKS, REQUIRING = "tests/planner/test_tasks.py::", "tests/planner/test_requiring.py::"
 REFUSALS, AUDIT = "tests/planner/test_refusals.py::", "tests/planner/test_audit.py::"
 LETTERS, PASSING = "tests/cli/test_dead_letters.py::", "tests/adapters/test_shm_passing_on.py::"
+BATCHES = "tests/worker/test_batching.py::"
 PROCESSES, SIMULATION = "tests/adapters/test_shm_processes.py::", "tests/simulation/test_simulation.py::"
 CRASHES = CORE + "test_whatever_dies_nothing_is_lost_or_said_twice"
 RANDOM = SIMULATION + "test_random_graphs_keep_every_promise"
@@ -294,8 +295,24 @@ RUNTIME_FROM_17 = {
         ),
     ),
     "R36": Property(
-        "Batches form by shape and wait no longer than they may.",
-        not_here="batches are not gathered yet: `process_batch` is given one input at a time",
+        "Batches form by shape, wait no longer than they may, starve nobody, and one bad item fails alone.",
+        (
+            BATCHES + "test_what_is_said_of_an_input_is_what_is_said_of_it_alone",
+            BATCHES + "test_a_batch_that_raises_takes_nobody_along",
+            BATCHES + "test_deaths_change_nothing_and_a_suspect_is_called_alone",
+            BATCHES + "test_the_oldest_goes_first_whatever_its_shape",
+            BATCHES + "test_nobody_waits_longer_than_it_may",
+            BATCHES + "test_nobody_waits_for_more_when_no_more_can_come",
+        ),
+        (
+            "a batch waits for more when no more can come",
+            "a bad one takes its batch along",
+            "the most frequent shape goes first",
+            "a batch goes with inputs of any shape",
+            "results are mixed up",
+            "a suspect is called with others",
+            "the newest says how long a batch waits",
+        ),
     ),
     "R45": Property(
         "A quantile is measured.",

@@ -11,6 +11,7 @@ from tests.contracts.defects import DEFECTS as CONTRACTS
 from tests.contracts.table import EXAMINERS
 from tests.planner.planted import DEFECTS as PLANNER
 from tests.promises.properties import PROPERTIES
+from tests.promises.test_planted_batching import DEFECTS as BATCHING
 from tests.promises.test_planted_ledger import CAUGHT as LEDGER
 from tests.promises.test_planted_rules import DEFECTS as RULES
 from tests.promises.test_planted_worker import DEFECTS as WORKER
@@ -20,6 +21,7 @@ from tests.state.test_planted_state import DEFECTS as STATE
 _TABLES: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("rule", RULES),
     ("worker", WORKER),
+    ("batching", BATCHING),
     ("ledger", LEDGER),
     ("state", STATE),
     ("planner", PLANNER),

@@ -201,8 +201,8 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     "a quantile is made of the mean": (
         Change(
             "worker/_figures.py",
-            "        reached = 0\n",
-            "        reached = 0\n        return self.seconds / max(1, self.items)\n",
+            "        return _quantile(self.buckets, share)\n",
+            "        return self.seconds / max(1, self.items)\n",
         ),
         "tests/worker/test_figures.py::test_quantiles_are_those_of_the_calls_and_not_of_their_mean",
         "assert ",

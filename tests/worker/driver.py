@@ -142,6 +142,13 @@ class Bench:
         self.put_aside: list[actions.PutAside] = []
         self.failed: str | None = None
         self.commits = 0
+        self.now = 0.0
+        self.hurry = 0.0  # how often half a second passes, where an input waits for others
+        self.held_up = False
+        self.waited: Callable[[float], None] = lambda _: None
+        self.ends_of_waits: dict[int, set[float]] = {}  # by the calls before
+        self.batches: list[tuple[str, list[actions.Element]]] = []
+        self.refuses: Callable[[Sequence[actions.Element]], bool] = lambda _: False
 
     def run(self) -> None:
         """Steps until every core has ended; fails when none can move."""
@@ -149,6 +156,10 @@ class Bench:
         stuck: set[Replica] = set()
         while live:
             able = [replica for replica in live if replica not in stuck]
+            if not able and (due := [at for r in live if (at := _due(r)) is not None]):
+                self.now = max(self.now, min(due))
+                stuck.clear()
+                continue
             assert able, f"deadlock: {[(r.owner, r.action) for r in live]}"
             replica = self.random.choice(able)
             if replica.step():
@@ -165,7 +176,7 @@ class Bench:
                 return self._markers(replica)
             case actions.Load(members=members):
                 return tuple(None if m is None else self.channels.value(m) for m in members)
-            case actions.Call() | actions.Control() | actions.Burst():
+            case actions.Call() | actions.Control() | actions.Burst() | actions.CallBatch():
                 return self._use(replica, action)
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
@@ -295,10 +306,31 @@ class Bench:
             replica.buffer.append(element.values[0])
         return answer
 
-    def _use(self, replica: Replica, action: actions.Call | actions.Control | actions.Burst) -> Any:
+    def _use(
+        self,
+        replica: Replica,
+        action: actions.Call | actions.Control | actions.Burst | actions.CallBatch,
+    ) -> Any:
+        if isinstance(action, actions.CallBatch):
+            return self._batch(replica, action)
         return (
             self._burst(replica, action) if isinstance(action, actions.Burst) else self._call(replica, action)
         )
+
+    def _batch(self, replica: Replica, action: actions.CallBatch) -> Any:
+        """Calls the function of a node for each input; one that raises is one that raised for all."""
+        for since in action.since:
+            self.waited(self.now - since)
+        self.batches.append((action.node, list(action.elements)))
+        if len(action.elements) > 1 and self.refuses(action.elements):
+            return actions.Failure(actions.Disposition.TRANSIENT, "not together")
+        answers = [self._called(self.functions[action.node], element) for element in action.elements]
+        for answer in answers:
+            if not isinstance(answer, actions.Returned):
+                return answer
+        self.calls += [(action.node, element) for element in action.elements]
+        replica.buffer += [element.values[0] for element in action.elements]
+        return answers
 
     def _burst(self, replica: Replica, action: actions.Burst) -> Any:
         def call(node: str, element: actions.Element, attempt: int) -> Any:
@@ -333,12 +365,18 @@ class Bench:
         news = (progress, self.failed)
         markers = self._markers(replica)
         if any(markers):
-            return actions.Pulled(deliveries, progress, self.failed, markers)
-        if not any(deliveries) and action.wait and news == replica.seen:
+            return actions.Pulled(deliveries, progress, self.failed, markers, self.now)
+        if action.until is not None:
+            self.ends_of_waits.setdefault(len(self.batches), set()).add(action.until)
+        if action.until is not None and action.wait and self.random.random() < self.hurry:
+            self.now = max(self.now, min(action.until, self.now + 0.5))
+        over = action.until is not None and (self.held_up or self.now >= action.until)
+        if not any(deliveries) and action.wait and news == replica.seen and not over:
             return WAIT
-        if action.wait and not any(deliveries):
+        if action.wait and not any(deliveries) and not over:
             replica.seen = news
-        return actions.Pulled(deliveries, progress, self.failed)
+        held_up = self.held_up and not any(deliveries) and action.until is not None
+        return actions.Pulled(deliveries, progress, self.failed, markers, self.now, held_up)
 
     def _markers(self, replica: Replica) -> list[list[Delivery]]:
         """Gives what has come; a subscription to markers is given items alone."""
@@ -346,3 +384,9 @@ class Bench:
             self.channels.receive(replica.owner, subscription, None) for subscription in replica.controls
         ]
         return [[d for d in given if d.envelope.kind is Kind.DATA] for given in found]
+
+
+def _due(replica: Replica) -> float | None:
+    """Returns until when a replica waits for more inputs, where it waits for others to go with some."""
+    action = replica.action
+    return action.until if isinstance(action, actions.Pull) and action.wait else None

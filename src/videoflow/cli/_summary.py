@@ -25,6 +25,7 @@ _VERDICT_STYLES = {
 }
 _LEDGER = {True: ("closes", "green"), False: ("does not close", "bold red"), None: ("unknown", "bold yellow")}
 _DEVICE_FIGURES = ("memory", "declared", "used at most")
+_SIZES_SHOWN = 6  # the most frequent
 _CLOCK_SECONDS = 1.0  # by so much the clocks of a file system and of a run may differ
 _EDGE_COUNTS = ("announced", "delivered", "skipped", "dropped", "dead\nletters", "abandoned", "in\nflight")
 _NODE_COUNTS = ("items", "outputs", "errors", "dead\nletters", "restarts")
@@ -45,7 +46,8 @@ def summary_lines(report: RunReport, folder: Path, width: int | None) -> Iterato
         (report.verdict.value, _VERDICT_STYLES[report.verdict]),
         f" after {show_seconds(report.seconds)} on {report.engine}",
     )
-    tables = (_sources(report), _edges(report), _nodes(report), _devices(report), _gaps(report))
+    nodes = (_nodes(report), _batches(report))
+    tables = (_sources(report), _edges(report), *nodes, _devices(report), _gaps(report))
     for table in (*tables, _results(report, folder)):
         if table.rows:
             yield Text("")
@@ -110,6 +112,27 @@ def _node_cells(node: NodeReport) -> list[str | tuple[str, str]]:
         show_milliseconds(node.p99_seconds),
         "" if node.busy_share is None else f"{node.busy_share:.0%}",
     ]
+
+
+def _batches(report: RunReport) -> Table:
+    figures = ("calls", "inputs\nper call", "waited\np50 ms", "p95\nms", "p99\nms")
+    made = Table(("batches of", *figures, "calls by their inputs"), numbers=figures)
+    for node in report.nodes:
+        found = node.batches
+        if found is None or not found.calls:
+            continue
+        most = sorted(found.sizes, key=lambda size: -found.sizes[size])[:_SIZES_SHOWN]
+        shown = ", ".join(f"{found.sizes[size]} of {size}" for size in sorted(most))
+        made.add(
+            (node.node, "cyan"),
+            str(found.calls),
+            f"{found.mean_items:.1f}",
+            show_milliseconds(found.p50_wait_seconds),
+            show_milliseconds(found.p95_wait_seconds),
+            show_milliseconds(found.p99_wait_seconds),
+            shown + ("" if len(most) == len(found.sizes) else ", …"),
+        )
+    return made
 
 
 def _devices(report: RunReport) -> Table:

@@ -46,7 +46,7 @@ def compare_with_calls(
         task = plan.task_of(node.name).name
         given = [edge for edge in edges if edge.child == node.name and edge.replica is None]
         called = figures.get(task, {}).get(node.name)
-        exact = not (restarts.get(task) or node.traits.flushes or node.traits.batches)
+        exact = not (restarts.get(task) or node.traits.flushes or node.options.batch)
         if called is None or len(given) != 1 or not exact:
             continue
         (edge,) = given

@@ -18,6 +18,7 @@ from videoflow.engines._ledger import KeptOn, judge, take_off
 from videoflow.engines._machine import processors
 from videoflow.engines._profile import make_profile
 from videoflow.graph.report import (
+    BatchReport,
     DeadLetterReport,
     EdgeReport,
     FailureReport,
@@ -253,6 +254,21 @@ def _node(facts: RunFacts, node: NodeSpec) -> NodeReport:
         p95_seconds=figures.quantile(0.95),
         p99_seconds=figures.quantile(0.99),
         busy_share=None if busy is None else min(1.0, busy),
+        batches=None if node.options.batch is None else _batches(figures),
+    )
+
+
+def _batches(figures: NodeFigures) -> BatchReport:
+    sizes = dict(sorted(figures.batches.items()))
+    calls = sum(sizes.values())
+    return BatchReport(
+        calls=calls,
+        mean_items=sum(size * count for size, count in sizes.items()) / calls if calls else 0.0,
+        sizes=sizes,
+        waits=figures.waits_by_seconds(),
+        p50_wait_seconds=figures.wait_quantile(0.5),
+        p95_wait_seconds=figures.wait_quantile(0.95),
+        p99_wait_seconds=figures.wait_quantile(0.99),
     )
 
 

@@ -45,7 +45,12 @@ class Invoker:
     """
 
     def __init__(
-        self, node: Node, name: str | None = None, on_error: Mapping[str, Disposition] | None = None
+        self,
+        node: Node,
+        name: str | None = None,
+        on_error: Mapping[str, Disposition] | None = None,
+        *,
+        batches: bool = False,
     ) -> None:
         """Looks at the methods of a node; calls none.
 
@@ -53,6 +58,7 @@ class Invoker:
             node: The node.
             name: What the node is called in errors; by default its option, or its class.
             on_error: Exception name → what it means.
+            batches: `process_batch` is called for single inputs too, though there may be a `process`.
         """
         self.node = node
         self.name = name or node._videoflow_record.options.get("name") or type(node).__qualname__
@@ -63,7 +69,8 @@ class Invoker:
         self._methods: dict[str, tuple[Method, Shape]] = {}
         self._loop: _coroutines.Loop | None = None
         self._context: Context | None = None
-        self._by_batch = overrides(node, "process_batch") and not overrides(node, "process")
+        single = not batches and overrides(node, "process")
+        self._by_batch = overrides(node, "process_batch") and not single
 
     def open(self, ctx: Context) -> None:
         """Calls `open`."""
@@ -77,7 +84,7 @@ class Invoker:
             EmissionRefused: A one-to-one port twice, a many port beyond its bound, an unknown port.
         """
         if self._by_batch:
-            return self._call_as_batch(inputs, ctx)
+            return self.call_batch([inputs], ctx)[0]
         result = self._call("process", inputs, ctx)
         kind = type(result)
         if kind is CoroutineType:
@@ -88,6 +95,27 @@ class Invoker:
         if self._single and kind is not Out and result is not SKIP:
             return [Out(result, self._ports[0])]
         return self._outputs((result,))
+
+    def call_batch(self, batch: Sequence[Sequence[Value]], ctx: Context) -> list[list[Out]]:
+        """Calls `process_batch`, and returns for each input what `call` returns for one.
+
+        A result may be all that `process` may return; a generator may yield the results.
+
+        Raises:
+            EmissionRefused: Not one result for each input, or what `call` refuses.
+        """
+        given = [inputs[0] if len(inputs) == 1 else tuple(inputs) for inputs in batch]
+        made = self._finished(self._call("process_batch", (given,), ctx))
+        if type(made) is GeneratorType or type(made) is AsyncGeneratorType:
+            made = list(self._iterate(made))
+        if not isinstance(made, list | tuple) or len(made) != len(given):
+            count = "1 input" if len(given) == 1 else f"{len(given)} inputs"
+            raise EmissionRefused(
+                f"node {self.name}: process_batch was given {count} and returned {made!r}"[:200],
+                cause="it returns one result per input, in order",
+                remedy="return a list that is as long as the list of inputs",
+            )
+        return [self._outputs(self._results(one)) for one in made]
 
     def consume(self, inputs: Sequence[Value], ctx: Context) -> None:
         """Calls a consumer."""
@@ -220,16 +248,11 @@ class Invoker:
     def _finished(self, result: Value) -> Value:
         return self._run(result) if type(result) is CoroutineType else result
 
-    def _call_as_batch(self, inputs: Sequence[Value], ctx: Context) -> list[Out]:
-        one = inputs[0] if len(inputs) == 1 else tuple(inputs)
-        results = self._finished(self._call("process_batch", ([one],), ctx))
-        if not isinstance(results, list | tuple) or len(results) != 1:
-            raise EmissionRefused(
-                f"node {self.name}: process_batch was given 1 input and returned {results!r}"[:200],
-                cause="it returns one result per input, in order",
-                remedy="return a list that is as long as the list of inputs",
-            )
-        return self._outputs(results)
+    def _results(self, result: Value) -> Iterable[Value]:
+        if type(result) is CoroutineType:
+            result = self._run(result)
+        several = type(result) is GeneratorType or type(result) is AsyncGeneratorType
+        return self._iterate(result) if several else (result,)
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Value:
         if self._loop is None:

@@ -47,6 +47,12 @@ def _check_class(node: Node, spec: NodeSpec) -> Iterator[Problem]:
     main, name, traits = MAIN_METHOD[spec.kind], type(node).__qualname__, spec.traits
     if not overrides(node, main) and not (spec.kind is NodeKind.PROCESSOR and traits.batches):
         yield Problem(spec.name, f"the class {name} has no {main}", f"write def {main}(self, ...)")
+    if spec.options.batch is not None and not (spec.kind is NodeKind.PROCESSOR and traits.batches):
+        processes = spec.kind is NodeKind.PROCESSOR
+        cause = f"the class {name} has no process_batch" if processes else "batch= is for processors"
+        yield Problem(
+            spec.name, cause, "write def process_batch(self, inputs)" if processes else "take batch= away"
+        )
     if traits.checkpoints and not _whole(traits.holds_items, 1):
         yield Problem(
             spec.name,

@@ -65,8 +65,9 @@ class Batch:
 
     Attributes:
         max_items: The most inputs in one call, at least 1.
-        max_wait_seconds: How long the first input may wait for others.
-        group_by: `shape` groups only inputs of one shape; None groups any.
+        max_wait_seconds: How long the first input waits for others at most; 0: for those that are there.
+        group_by: `shape` groups only inputs whose arrays, and pictures of frames, have one shape and type;
+            None groups any.
     """
 
     max_items: int = 8

@@ -81,6 +81,31 @@ class EdgeReport(msgspec.Struct, kw_only=True):
         return f"{self.child} (markers)" if self.replica == 0 else f"{self.child} (markers, {self.replica})"
 
 
+class BatchReport(msgspec.Struct, kw_only=True):
+    """How many inputs a node was given in one call, and how long they waited for each other.
+
+    Inputs that were called alone, because their process died before or others of their call failed, are not
+    in it.
+
+    Attributes:
+        calls: That gathered inputs, be it one.
+        mean_items: Inputs of a call on average.
+        sizes: Inputs → calls with so many.
+        waits: (seconds, inputs that waited no longer than that, and longer than those before), to a twelfth.
+        p50_wait_seconds: Half of the inputs waited no longer, from when a replica received them.
+        p95_wait_seconds: So for 95 of 100.
+        p99_wait_seconds: So for 99 of 100.
+    """
+
+    calls: int
+    mean_items: float
+    sizes: dict[int, int]
+    waits: list[tuple[float, int]]
+    p50_wait_seconds: float | None = None
+    p95_wait_seconds: float | None = None
+    p99_wait_seconds: float | None = None
+
+
 class NodeReport(msgspec.Struct, kw_only=True):
     """Figures of one node over all its replicas and incarnations; times in seconds per call."""
 
@@ -95,6 +120,7 @@ class NodeReport(msgspec.Struct, kw_only=True):
     p95_seconds: float | None = None
     p99_seconds: float | None = None
     busy_share: float | None = None
+    batches: BatchReport | None = None
 
 
 class GapReport(msgspec.Struct, kw_only=True):

@@ -21,7 +21,8 @@ class Need:
         skew: Items that may come out of turn before it.
         apart: Items that branches merged apart may be ahead of each other, by source.
         kept: Items kept unsettled for checkpoints, encoder delay included.
-        ahead: Further items that the reader waits for before it answers (its own lookahead).
+        ahead: Further items that the reader waits for before it answers: its own lookahead, and the rest of a
+            batch.
         siblings: Room beyond the hold for paths beside this one that wait for further items.
         whole: The credit is the whole channel, because the order of others decides what is needed first.
         spread: W, where replicas compete.
@@ -59,7 +60,7 @@ class Need:
         if self.kept:
             parts.append(f"{self.kept} kept until a checkpoint")
         if self.ahead:
-            parts.append(f"{self.ahead} of lookahead")
+            parts.append(f"{self.ahead} that it waits for (lookahead, batch)")
         if len(parts) == 1:
             return f"it must hold {count_text(self.items, 'item')}"
         return f"it must hold {' + '.join(parts)} = {self.items} items"

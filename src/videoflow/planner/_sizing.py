@@ -125,11 +125,12 @@ class _Sizer:
         window: tuple[int | None, str] = None, ""
         if task.partitions > 1:
             window = self.spreads.of_partitions(task, self._skew_of(task))
+        first = self._group(reading) if is_join else 1
         return Need(
-            first=self._group(reading) if is_join else 1,
+            first=first,
             skew=turns.from_merge if is_mixed else turns.skew,
             kept=task.holds_items,
-            ahead=task.lookahead,
+            ahead=task.lookahead + task.gathers * first,
             siblings=self._siblings(reading) if is_join else 0,
             whole=is_mixed,
             spread=window[0],
@@ -193,5 +194,7 @@ def _lookahead(wiring: Wiring) -> dict[str, int]:
     found: dict[str, int] = {}
     for node in wiring.spec.nodes:
         parents = [parent.node for edge in wiring.spec.inputs(node.name) for parent in edge.parents]
-        found[node.name] = node.options.lookahead + max((found[parent] for parent in parents), default=0)
+        batch = node.options.batch
+        own = node.options.lookahead + (0 if batch is None else batch.max_items - 1)
+        found[node.name] = own + max((found[parent] for parent in parents), default=0)
     return found

@@ -11,7 +11,7 @@ from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph import EFFECT_KEY_REMEDY
 from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
-from videoflow.planner._words import list_text
+from videoflow.planner._words import count_text, list_text
 from videoflow.planner.plan import CommitOrder, InputMode
 
 
@@ -65,6 +65,11 @@ class Task:
     def lookahead(self) -> int:
         """Further inputs that its nodes wait for before they answer one."""
         return sum(node.options.lookahead for node in self.nodes)
+
+    @property
+    def gathers(self) -> int:
+        """Further inputs that one waits for to be called with, where it is in order."""
+        return 0 if self.mode is InputMode.COMPETING else self.batch - 1
 
     @property
     def answers_once(self) -> bool:
@@ -166,7 +171,7 @@ def _entry(
             refuse(node, "partition_by belongs to the node where the group begins", f"set it on {first.name}")
         if node.options.image != first.options.image:
             refuse(node, f"its image is not that of {first.name}", "give both the same image")
-    for node, cause in _against_sinks(spec, members):
+    for node, cause in (*_against_sinks(spec, members), *_against_batches(members)):
         refuse(node, cause, "leave it out of the group")
     return problems, first
 
@@ -177,6 +182,13 @@ def _against_sinks(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tupl
     yield from ((sinks[-1], cause) for cause in _against_checkpoints(spec, members, sinks))
     for sink, above in _keyed_below_chance(spec, members):
         yield sink, f"its effect key stands for one effect, and {above} may answer anew before it commits"
+
+
+def _against_batches(members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
+    """Yields nodes that cannot gather their inputs within a group, and why."""
+    for node in members[1:]:
+        if node.options.batch is not None:
+            yield node, f"{members[0].name} would hand it one input at a time, and it says batch="
 
 
 def _keyed_below_chance(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
@@ -234,6 +246,9 @@ def _node_problems(spec: FlowSpec, node: NodeSpec, *, shares: bool) -> list[Prob
     if _keeps_state(node) and not options.ordered and node.kind is not NodeKind.PRODUCER:
         cause = f"it {_single_owner_reason(node)}, and ordered=False is for nodes without state"
         problems.append(Problem(node.name, cause, "take ordered=False away"))
+    if options.batch is not None and _keeps_state(node):
+        cause = f"it {_keeping_reason(node)}, and that belongs to one input: batch= is for nodes without"
+        problems.append(Problem(node.name, cause, "take batch= away"))
     if len(inputs) > 1 and any(edge.latest for edge in inputs) and not options.missing_chosen:
         cause = "one of the inputs that it joins is live, so that items may be missing there"
         problems.append(Problem(node.name, cause, 'choose missing="skip" or missing="none"'))
@@ -266,14 +281,16 @@ def _keeps_state(node: NodeSpec) -> bool:
     return node.traits.stateful or node.traits.flushes or node.traits.checkpoints
 
 
-def _single_owner_reason(node: NodeSpec) -> str | None:
+def _keeping_reason(node: NodeSpec) -> str | None:
     if node.traits.stateful:
         return "keeps state"
     if node.traits.flushes:
         return "has a flush"
-    if node.traits.checkpoints:
-        return "makes checkpoints"
-    return "is ordered" if node.options.ordered else None
+    return "makes checkpoints" if node.traits.checkpoints else None
+
+
+def _single_owner_reason(node: NodeSpec) -> str | None:
+    return _keeping_reason(node) or ("is ordered" if node.options.ordered else None)
 
 
 def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task:
@@ -285,7 +302,20 @@ def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task
         )
     order, reason = _order(facts, nodes)
     mode, taking = _mode(spec, nodes, order)
-    return Task(nodes, mode, order, (*why, taking, reason))
+    return Task(nodes, mode, order, (*why, taking, *_batching(nodes[0], mode), reason))
+
+
+def _batching(entry: NodeSpec, mode: InputMode) -> Iterator[str]:
+    """Yields how the first node of a task is given several inputs at once."""
+    batch = entry.options.batch
+    if batch is None:
+        return
+    which = "" if batch.group_by is None else " of one shape"
+    turn = "" if mode is InputMode.COMPETING else ", neighbours in their order"
+    yield (
+        f"{entry.name} is given up to {count_text(batch.max_items, 'input')}{which} in one call{turn}; the "
+        f"first waits {batch.max_wait_seconds:g} s for others at most"
+    )
 
 
 def _mode(spec: FlowSpec, nodes: tuple[NodeSpec, ...], order: CommitOrder) -> tuple[InputMode, str]:

@@ -163,6 +163,24 @@ class SimulatedNodes(TaskNodes):
         watching.record.calls.setdefault(name, []).append(self._made(element, answer))
         return answer
 
+    def call_batch(
+        self, name: str, elements: Sequence[Element], waited: Sequence[float]
+    ) -> list[Returned] | Failure:
+        """Calls a node for several inputs, or its stand-in for each, and notes what it answered."""
+        watching = self._watching
+        if name in watching.stand_ins:
+            answers = [self.call(name, element, 1) for element in elements]
+            failed = next((answer for answer in answers if isinstance(answer, Failure)), None)
+            return failed or [answer for answer in answers if isinstance(answer, Returned)]
+        if watching.answered is not None and any(watching.answered(e.input_id) for e in elements):
+            watching.record.wrongs.append(f"once: {name} was called for what it had answered on record")
+        made = alive(super().call_batch(name, elements, waited))
+        for element, answer in zip(elements, made if isinstance(made, list) else (), strict=False):
+            if name in watching.filling:
+                watching.recording.answers[_key(name, element)] = answer
+            watching.record.calls.setdefault(name, []).append(self._made(element, answer))
+        return made
+
     def _attempt(self, running: Opened, call: Callable[..., T], *arguments: Any) -> T | Failure:
         """Sees that an attempt finds the state that the last one left that succeeded, and nothing else."""
         state = running.context.keyed_state

@@ -31,6 +31,7 @@ _ALONE = frozenset(
         actions.Load,
         actions.Burst,
         actions.Call,
+        actions.CallBatch,
         actions.Control,
         actions.Flush,
         actions.Checkpoint,

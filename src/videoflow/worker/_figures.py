@@ -6,7 +6,7 @@ Used by nodes, by the control link, by live figures and by the report. It refuse
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,6 +27,9 @@ class NodeFigures(msgspec.Struct):
         seconds: Time in user code.
         buckets: Histogram of the seconds of a call: eighths of a doubling from one microsecond → calls.
         expected: How many items there will be, or None.
+        batches: Of a node that takes several inputs in one call: inputs → calls.
+        waits: The seconds that inputs waited for others to be called with, as `buckets`.
+        waited: Those seconds, added up.
     """
 
     items: int = 0
@@ -36,14 +39,31 @@ class NodeFigures(msgspec.Struct):
     seconds: float = 0.0
     buckets: dict[int, int] = {}
     expected: int | None = None
+    batches: dict[int, int] = {}
+    waits: dict[int, int] = {}
+    waited: float = 0.0
 
     def called(self, seconds: float, outputs: int) -> None:
         """Counts one call that returned."""
         self.items += 1
         self.outputs += outputs
         self.seconds += seconds
-        bucket = math.ceil(_STEPS_PER_DOUBLING * math.log2(max(seconds * 1e6, 1.0)))
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+        _count(self.buckets, _bucket(seconds))
+
+    def called_together(self, seconds: float, outputs: Sequence[int], waited: Sequence[float]) -> None:
+        """Counts one call that returned for several inputs.
+
+        Args:
+            seconds: That it took.
+            outputs: How many it made of each.
+            waited: Seconds that each waited for others.
+        """
+        self.called(seconds, sum(outputs))
+        self.items += len(outputs) - 1
+        _count(self.batches, len(outputs))
+        for each in waited:
+            self.waited += each
+            _count(self.waits, _bucket(each))
 
     def add(self, other: "NodeFigures") -> None:
         """Adds the figures of another replica or incarnation."""
@@ -52,19 +72,45 @@ class NodeFigures(msgspec.Struct):
         self.errors += other.errors
         self.dead_letters += other.dead_letters
         self.seconds += other.seconds
-        for bucket, calls in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + calls
+        self.waited += other.waited
+        histograms = ((self.buckets, other.buckets), (self.batches, other.batches), (self.waits, other.waits))
+        for mine, others in histograms:
+            for bucket, count in others.items():
+                _count(mine, bucket, count)
         self.expected = other.expected if self.expected is None else self.expected
 
     def quantile(self, share: float) -> float | None:
         """Returns the seconds that a share of the calls did not exceed (to a twelfth), or None."""
-        calls = sum(self.buckets.values())
-        reached = 0
-        for bucket in sorted(self.buckets):
-            reached += self.buckets[bucket]
-            if reached >= share * calls:
-                return float(2 ** (bucket / _STEPS_PER_DOUBLING) / 1e6)
-        return None
+        return _quantile(self.buckets, share)
+
+    def wait_quantile(self, share: float) -> float | None:
+        """Returns the seconds that a share of the inputs did not wait longer for others, or None."""
+        return _quantile(self.waits, share)
+
+    def waits_by_seconds(self) -> list[tuple[float, int]]:
+        """Returns (seconds, inputs that waited no longer than that, and longer than those before)."""
+        return [(_seconds_of(bucket), self.waits[bucket]) for bucket in sorted(self.waits)]
+
+
+def _bucket(seconds: float) -> int:
+    return math.ceil(_STEPS_PER_DOUBLING * math.log2(max(seconds * 1e6, 1.0)))
+
+
+def _seconds_of(bucket: int) -> float:
+    return float(2 ** (bucket / _STEPS_PER_DOUBLING) / 1e6)
+
+
+def _count(histogram: dict[int, int], bucket: int, count: int = 1) -> None:
+    histogram[bucket] = histogram.get(bucket, 0) + count
+
+
+def _quantile(histogram: Mapping[int, int], share: float) -> float | None:
+    reached, everything = 0, sum(histogram.values())
+    for bucket in sorted(histogram):
+        reached += histogram[bucket]
+        if reached >= share * everything:
+            return _seconds_of(bucket)
+    return None
 
 
 @dataclass
@@ -103,7 +149,10 @@ class TaskFigures:
         """Returns a copy that does not change any more."""
         with self.lock:
             return {
-                name: msgspec.structs.replace(f, buckets=dict(f.buckets)) for name, f in self.nodes.items()
+                name: msgspec.structs.replace(
+                    f, buckets=dict(f.buckets), batches=dict(f.batches), waits=dict(f.waits)
+                )
+                for name, f in self.nodes.items()
             }
 
     def spending(self) -> Spending | None:

@@ -8,11 +8,12 @@ changed is kept only when the attempt succeeded (rule 5). It refuses to raise wh
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, TypeVar
 
+from videoflow.backends.coverage import Origin
 from videoflow.backends.runtime import Desired
 from videoflow.graph import Context, Invoker, Item, Node
 from videoflow.graph.spec import NodeKind
@@ -52,6 +53,11 @@ class Running:
 
     def _process(self, element: Element) -> Outputs:
         return frozen(self.invoker.call(element.values, self.context), self.limits, self.name)
+
+    def process_batch(self, elements: Sequence[Element]) -> list[Outputs]:
+        """Calls the node for several inputs; returns what it emitted for each."""
+        made = self.invoker.call_batch([element.values for element in elements], self.context)
+        return [frozen(outputs, self.limits, self.name) for outputs in made]
 
     def _consume(self, element: Element) -> Outputs:
         self.invoker.consume(element.values, self.context)
@@ -99,7 +105,15 @@ class TaskNodes:
             )
             instance = instances[name]
             self._running[name] = Running(
-                node, Invoker(instance, name, node.spec.options.on_error), context, limits.get(name, {})
+                node,
+                Invoker(
+                    instance,
+                    name,
+                    node.spec.options.on_error,
+                    batches=node.spec.options.batch is not None,
+                ),
+                context,
+                limits.get(name, {}),
             )
         self.figures = TaskFigures({name: NodeFigures() for name in self._running})
 
@@ -178,6 +192,28 @@ class TaskNodes:
         running = self._running[name]
         _told(running.context, element, attempt)
         return self._returned(running, running.enter, element)
+
+    def call_batch(
+        self, name: str, elements: Sequence[Element], waited: Sequence[float]
+    ) -> list[Returned] | Failure:
+        """Calls a node once for several inputs; a failure says nothing of any of them, unless there is one.
+
+        Args:
+            name: The node.
+            elements: Its inputs.
+            waited: The seconds that each has waited for others.
+        """
+        running = self._running[name]
+        if len(elements) == 1:
+            _told(running.context, elements[0], 1)
+        else:
+            _told(running.context, _NOBODY, 1)
+        answer, seconds = self._timed(running, running.process_batch, elements)
+        if isinstance(answer, Failure):
+            return answer
+        with self.figures.lock:
+            self.figures.nodes[name].called_together(seconds, [len(made) for made in answer], waited)
+        return [Returned(made, seconds / len(elements)) for made in answer]
 
     def control(self, name: str, element: Element, attempt: int) -> Returned | Failure:
         """Gives a node a marker once; it counts as no item of the node."""
@@ -328,11 +364,14 @@ class TaskNodes:
         return answer
 
 
+_NOBODY = Element("", Origin("", 0, 0))
+
+
 def _told(context: Context, element: Element, attempt: int) -> None:
     """Says in a context what one call is for."""
     context.time_seconds = element.event_time
     context.source = element.source
-    context.ordinal = element.origin.ordinal
+    context.ordinal = element.origin.ordinal if element.origin.node else None
     context.attempt = attempt
     context.missing = element.missing
-    context.input_id = element.input_id
+    context.input_id = element.input_id or None

@@ -4,7 +4,7 @@ Used by the shell. It refuses to begin where the position of an owned subscripti
 merely not known yet reads as no progress.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from videoflow import faults
@@ -55,6 +55,8 @@ class Reading:
             subscription_id(plan, job.flow_id, job.program.run_id, job.slot)
             for _, plan in job.program.controls
         )
+        self._planned = job.program.subscriptions
+        self._floors: dict[SubscriptionId, Mapping[int, int]] = {}
         self.suspending = Suspending(job, backends, payloads, self._subscriptions, self._markers)
         self._reported: list[a.Progress] | None = None
         self._control_seen = -1
@@ -99,19 +101,21 @@ class Reading:
             if any(deliveries):
                 self._figures.steps += 1
                 faults.reach("receive.after")
-                return a.Pulled(deliveries, self._reported or self._nothing_known(), failed, markers)
+                known = self._reported or self._nothing_known()
+                return a.Pulled(deliveries, known, failed, markers, self._backends.clock.monotonic())
             progress = [self._progress(subscription) for subscription in self._subscriptions]
-            if any(markers):
+            pulled = a.Pulled(deliveries, progress, failed, markers, self._backends.clock.monotonic())
+            if any(markers) or not action.wait:
                 self._reported = None
-                return a.Pulled(deliveries, progress, failed, markers)
-            news = progress != self._reported or self._control.version != self._control_seen
-            if not action.wait:
-                self._reported = None
-                return a.Pulled(deliveries, progress, failed)
-            if news:
+                return pulled
+            if progress != self._reported or self._control.version != self._control_seen:
                 self._reported, self._control_seen = progress, self._control.version
-                return a.Pulled(deliveries, progress, failed)
-            self._wait_for_input()
+                return pulled
+            if action.until is not None:
+                pulled.held_up = self._is_held_up()
+                if pulled.held_up or pulled.at >= action.until:
+                    return pulled
+            self._wait_for_input(action.until)
 
     def pull_markers(self, action: a.PullMarkers) -> list[Sequence[Delivery]]:
         """Receives the markers that have come; waits as the action says.
@@ -195,12 +199,34 @@ class Reading:
             if self._control.quit:
                 raise Quit
 
-    def _wait_for_input(self) -> None:
+    def _is_held_up(self) -> bool:
+        """Whether the window of a subscription is used up, by what this replica has not settled perhaps.
+
+        That is so where as much lies behind the oldest unsettled statement as may be given out before it is;
+        writers that look at the window at once keep it smaller by one for each other writer.
+        """
+        for subscription, (_, plan) in zip(self._subscriptions, self._planned, strict=True):
+            if plan.spread is None:
+                continue
+            channel = self._messaging.observe_channel(
+                subscription.channel, deadline=self._backends.deadline()
+            )
+            if isinstance(channel, Known):
+                floors, lasts = self._floors[subscription], channel.value.last
+                behind = sum(last - floors.get(slot, -1) for slot, last in lasts.items())
+                if behind > plan.spread - len(lasts):
+                    return True
+        return False
+
+    def _wait_for_input(self, until: float | None = None) -> None:
         for subscription in self._markers:  # how far they are is no news: nothing waits for their end
             self._progress(subscription)
         waitables = [self._messaging.waitable(s) for s in (*self._subscriptions, *self._markers)]
+        deadline = self._backends.deadline(_WAIT_SECONDS)
         self._figures.waiting = True
-        self._backends.clock.wait([*waitables, self._news], self._backends.deadline(_WAIT_SECONDS))
+        self._backends.clock.wait(
+            [*waitables, self._news], deadline if until is None else min(deadline, until)
+        )
         self._figures.waiting = False
         if self._control.quit:
             raise Quit
@@ -212,8 +238,10 @@ class Reading:
         deadline = self._backends.deadline()
         observed = self._messaging.observe_subscription(subscription, deadline=deadline)
         if not isinstance(observed, Known):
+            self._floors[subscription] = {}
             return a.Progress()
         status = observed.value
+        self._floors[subscription] = status.settled_floors
         sealed = status.drained
         if not sealed and (status.aborted or self._control.desired is Desired.ABORT):
             channel = self._messaging.observe_channel(subscription.channel, deadline=deadline)

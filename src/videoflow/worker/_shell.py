@@ -77,6 +77,7 @@ class Shell:
                 action.deliveries, self._reading.load_one, self._nodes.call
             ),
             a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
+            a.CallBatch: self._call_batch,
             a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
             a.Flush: lambda action: self._nodes.flush(action.node),
             a.Checkpoint: self._checkpoint,
@@ -205,6 +206,10 @@ class Shell:
 
     def _deadline(self) -> float:
         return self._backends.deadline()
+
+    def _call_batch(self, action: a.CallBatch) -> list[a.Returned] | a.Failure:
+        now = self._backends.clock.monotonic()
+        return self._nodes.call_batch(action.node, action.elements, [now - since for since in action.since])
 
     # Sources and waiting ----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core import actions as actions
+from videoflow.worker.core._batching import BatchingCore
 from videoflow.worker.core._blame import blamed, first_failure
 from videoflow.worker.core._concluding import Over, Start
 from videoflow.worker.core._core import ReaderCore
@@ -17,7 +18,9 @@ def make_core(start: Start) -> Core:
     """Returns the core for a task: a source's, or a reader's."""
     if start.over:
         return Over(start)
-    return SourceCore(start) if start.program.task.mode is InputMode.SOURCE else ReaderCore(start)
+    if start.program.task.mode is InputMode.SOURCE:
+        return SourceCore(start)
+    return ReaderCore(start) if start.program.entry.spec.options.batch is None else BatchingCore(start)
 
 
 __all__ = [

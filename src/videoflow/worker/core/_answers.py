@@ -26,13 +26,17 @@ class Progress(msgspec.Struct):
 class Pulled(msgspec.Struct):
     """Deliveries and progress per subscription; `abandon` names the failed task of an aborting run.
 
-    `markers` are deliveries per subscription to markers; they come with inputs or without.
+    `markers` are deliveries per subscription to markers; they come with inputs or without. `at` is when it
+    returned, in seconds of a clock that never goes back. `held_up`: nothing came, and as far as can be seen
+    nothing will before something is settled, perhaps what this replica has.
     """
 
     deliveries: Sequence[Sequence[Delivery]]
     progress: Sequence[Progress]
     abandon: str | None = None
     markers: Sequence[Sequence[Delivery]] = ()
+    at: float = 0.0
+    held_up: bool = False
 
 
 Outputs = Sequence[tuple[str, Any, str | None]]

@@ -33,7 +33,8 @@ class Bursts:
         self._order = order
         alone = program.task.mode is InputMode.ORDERED and len(program.subscriptions) == 1
         self.walk: BurstWalk | None = None
-        if (self._competing or alone) and not once and walks_in_bursts(program):
+        single = program.entry.spec.options.batch is None
+        if (self._competing or alone) and single and not once and walks_in_bursts(program):
             self.walk = BurstWalk(program, start.channels, walk.writer, CONCLUDE_SECONDS)
         self.waiting: Sequence[Delivery] = ()
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import (
     Completed,
     CompletedReason,
@@ -18,15 +17,15 @@ from videoflow.backends.messaging import (
     Kind,
     Settlement,
 )
-from videoflow.backends.runtime import FirstFailure
-from videoflow.errors import RunFailed
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._assembly import Assembly
 from videoflow.worker.core._bursts import Bursts
 from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._epochs import EndedEpochs
+from videoflow.worker.core._gathered import Gathered
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, has_data, message_of
+from videoflow.worker.core._misplaced import hole_failure, split_failure
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
 from videoflow.worker.core._pending import Pending, Settlements
@@ -47,6 +46,7 @@ from videoflow.worker.core.actions import (
 )
 
 _DELIVERED = Completed(CompletedReason.DELIVERED)
+_SKIPPED = Completed(CompletedReason.SKIPPED)
 
 
 class ReaderCore(Checkpointing):
@@ -71,6 +71,7 @@ class ReaderCore(Checkpointing):
         self._progress = [Progress() for _ in start.program.subscriptions]
         self._gaps_closed = False
         self._behind: tuple[int, Sequence[Delivery]] | None = None
+        self._gathered = list[Gathered]()
         self._bursts = Bursts(start, self.walk, self._order, once=self._once)
 
     def run(self) -> Steps:
@@ -104,8 +105,12 @@ class ReaderCore(Checkpointing):
             if acquired is not None:
                 self._after[number] = dict(acquired.settled_floors)
 
+    def _reached(self) -> list[CursorRecord]:
+        """Returns the position behind what was worked on."""
+        return self._order.cursor()
+
     def _cursor(self) -> bytes:
-        return msgspec.msgpack.encode(self._order.cursor())
+        return msgspec.msgpack.encode(self._reached())
 
     # Reading ----------------------------------------------------------------------------------
 
@@ -122,6 +127,8 @@ class ReaderCore(Checkpointing):
             if group is not None:
                 yield from self._work(group)
                 continue
+            if (yield from self._work_gathered()):
+                continue
             if not (self.pending or self._order.holding) and all(p.drained for p in self._progress):
                 yield from self.last_checkpoint()  # what an abort had held up was worked on meanwhile
             fresh = yield from self._pull(wait=not self.pending)
@@ -129,8 +136,13 @@ class ReaderCore(Checkpointing):
                 continue
             if self.pending:
                 yield from self.conclude_pending()
-            elif (yield from self._ended()):
+            elif not self._gathered and (yield from self._ended()):
                 return
+
+    def _work_gathered(self, *, everything: bool = False) -> Steps:
+        """Works on inputs that wait for others, unless they have to go on waiting; returns whether it did."""
+        yield from ()
+        return False
 
     def _next(self) -> Group | None:
         if not self._competing:
@@ -144,23 +156,28 @@ class ReaderCore(Checkpointing):
         return group_of(held)
 
     def _pull(self, *, wait: bool) -> Steps:
-        after = tuple(None if self._competing else reached for reached in self._after)
-        limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
-        pulled = yield Pull(after, max(1, limit), wait)
+        pulled = yield from self._receive(wait=wait)
         self._progress = list(pulled.progress)
         for number, deliveries in enumerate(pulled.deliveries):
             self._take(number, deliveries)
         if pulled.abandon == self.program.task.name:
             raise RunAborted(pulled.abandon)
+        if any(pulled.markers):
+            yield from self._work_gathered(everything=True)
         yield from self.take_markers(pulled.markers)
         return any(pulled.deliveries)
+
+    def _receive(self, *, wait: bool) -> Steps:
+        after = tuple(None if self._competing else reached for reached in self._after)
+        limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
+        return (yield Pull(after, max(1, limit), wait))
 
     def keep_markers(self, settlements: Settlements) -> Steps:
         """Settles markers with the next commit, or with the next checkpoint."""
         if self.holding is not None:
             yield from self.hold_markers(settlements, self._cursor())
             return
-        self._worked = self._order.cursor()
+        self._worked = self._reached()
         yield from super().keep_markers(settlements)
 
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
@@ -206,21 +223,7 @@ class ReaderCore(Checkpointing):
 
     def _refuse_hole(self) -> Steps:
         """Fails the run: everything has come, and yet what is held waits for something."""
-        origin, silent = self._order.hole()
-        names = " and ".join(self.program.entry.input_names[number] for number in silent)
-        yield from self._fail(
-            origin,
-            "never reached node {}" if silent else "came to node {} a second time",
-            f"{names} ended without a word of it" if silent else "its parents said it twice",
-            "this is a defect; please report it with report.json and plan.json",
-        )
-
-    def _fail(self, origin: Origin, happened: str, cause: str, remedy: str) -> Steps:
-        name = self.program.entry.spec.name
-        message = f"item {origin.ordinal} of {origin.node} {happened.format(name)}"
-        yield FailRun(
-            FirstFailure(node=name, code=RunFailed.code, message=message, cause=cause, remedy=remedy)
-        )
+        yield FailRun(hole_failure(self.program.entry.spec.name, self.program.entry.input_names, self._order))
         raise RunAborted(self.program.task.name)
 
     # Working ----------------------------------------------------------------------------------
@@ -241,7 +244,7 @@ class ReaderCore(Checkpointing):
             pending.inputs += done
             bursts.passed(deliveries[done - 1])
             if self.outbox:
-                self._worked = self._order.cursor()
+                self._worked = self._reached()
         if made.answers is not None:
             bursts.waiting = deliveries[done + 1 :]
             bursts.passed(deliveries[done])
@@ -259,7 +262,13 @@ class ReaderCore(Checkpointing):
         if suspect and self.pending:
             yield from self.conclude_pending()
         element = yield from self._assembly.element(group)
-        recalled = None
+        yield from self._work_on(group, element, answers)
+        if self.pending and (suspect or self.due()):
+            yield from self.conclude_pending()
+
+    def _work_on(self, group: Group, element: Element | Outcome, answers: Sequence[object]) -> Steps:
+        """Walks what a group stands for, and takes down what it came to."""
+        suspect, recalled = group.suspect, None
         if isinstance(element, Outcome):
             outcome, cause = element, None
         else:
@@ -289,9 +298,7 @@ class ReaderCore(Checkpointing):
         pending.seconds += outcome.seconds
         pending.inputs += 1
         if self.outbox:
-            self._worked = self._order.cursor()
-        if suspect or self.due():
-            yield from self.conclude_pending()
+            self._worked = self._reached()
 
     def _is_of_others(self, group: Group) -> Steps:
         """Settles what another partition has; returns whether this was such a group."""
@@ -299,15 +306,10 @@ class ReaderCore(Checkpointing):
         if whose is Voice.SPEAK:
             return False
         if whose is Voice.SPLIT:
-            yield from self._fail(
-                group.origin,
-                "meets in node {} with parents whose keys differ",
-                "its replicas share their input by key, and the parents of one item went to two of them",
-                "give all that derive from one item the same key, or leave partition_by= out",
-            )
-        skipped = Completed(CompletedReason.SKIPPED)
+            yield FailRun(split_failure(self.program.entry.spec.name, group.origin))
+            raise RunAborted(self.program.task.name)
         done = self._order.finish(group)
-        settlements: Settlements = [(held.delivery.token, skipped) for held in done]
+        settlements: Settlements = [(held.delivery.token, _SKIPPED) for held in done]
         settlements += self._ended_epochs.settled()
         if self.holding is not None:
             yield from self.hold(Outcome(), settlements, self._cursor(), data=has_data(done))
@@ -319,6 +321,8 @@ class ReaderCore(Checkpointing):
 
     def _pass_controls(self) -> Steps:
         """Publishes the end of an epoch further down; it is settled with what follows it."""
+        if self._order.ended_epochs:
+            yield from self._work_gathered(everything=True)
         for ended in self._order.ended_epochs:
             self._ended_epochs.add(ended)
             if not self._partitioned or self.start.slot == 0:
@@ -377,9 +381,7 @@ class ReaderCore(Checkpointing):
             yield from self.settle(Pending([], waiting))
             if not waiting and all(progress.finished for progress in self._progress):
                 return
-            after: tuple[dict[int, int] | None, ...] = tuple(
-                None if self._competing else {} for _ in self._after
-            )
+            after = tuple(None if self._competing else dict[int, int]() for _ in self._after)
             pulled = yield Pull(after, CONCLUDE_INPUTS, True)
             waiting = [
                 self._given_up(number, delivery)

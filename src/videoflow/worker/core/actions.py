@@ -45,11 +45,14 @@ class Pull(msgspec.Struct):
         after: Per subscription: the positions read so far of an exclusive one, None for a competing one.
         max_items: Per subscription.
         wait: Whether to wait when there is nothing.
+        until: Where inputs wait for others: seconds on the clock of `Pulled.at`, then, or when no more can
+            come before something is settled, a pull returns that waits for input.
     """
 
     after: tuple[Mapping[int, int] | None, ...]
     max_items: int
     wait: bool
+    until: float | None = None
 
 
 class PullMarkers(msgspec.Struct):
@@ -90,6 +93,20 @@ class Call(msgspec.Struct):
     node: str
     element: Element
     attempt: int
+
+
+class CallBatch(msgspec.Struct):
+    """Call a node once for several inputs. Answer: a list with one `Returned` each, or one `Failure`.
+
+    Attributes:
+        node: The node.
+        elements: Its inputs, none of them a suspect.
+        since: When each was received, on the clock of `Pulled.at`.
+    """
+
+    node: str
+    elements: Sequence[Element]
+    since: Sequence[float]
 
 
 class Control(msgspec.Struct):
@@ -299,6 +316,7 @@ Action = (
     | Load
     | Burst
     | Call
+    | CallBatch
     | Control
     | Flush
     | Checkpoint
@@ -328,6 +346,7 @@ Steps = Generator[Action, Any, Any]
 Answer = (
     Pulled
     | Returned
+    | list[Returned]
     | BurstOutcome
     | Failure
     | Sourced
