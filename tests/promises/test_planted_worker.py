@@ -92,13 +92,19 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         Change(
             CHECKPOINTS,
             "        self._finished_checkpoint = False\n        holding.inputs.append(HeldInput(outcome",
-            "        if not outcome.consumed:\n"
+            "        if not data:\n"
             "            yield from self.settle(Pending([], settlements, outcome.inner))\n"
             "            return\n"
             "        self._finished_checkpoint = False\n        holding.inputs.append(HeldInput(outcome",
         ),
         SINKS + "test_what_never_comes_to_a_sink_is_not_missing_when_the_sink_starts_again",
         "the run failed, and nothing was wrong",
+    ),
+    "a failed parent swallows what another one says of several items": (
+        Change("worker/core/_order.py", ", *line.silent(found)])", "])"),
+        "tests/simulation/test_found.py::"
+        "test_what_was_dropped_together_is_taken_apart_where_a_parent_has_failed",
+        "deadlock",
     ),
     "last words are never recorded": (
         Change("worker/core/_concluding.py", "suspect=self.start.restarted", "suspect=False"),

@@ -334,3 +334,12 @@ def test_last_words_that_end_the_process_of_a_node_below_are_put_aside_like_an_i
     assert simulation.broken == ()
     assert {node for node, _ in simulation.reference(None).letters} == {"killed"}
     assert len(simulation.reference(None).letters) == 2, "the first item, and the last words"
+
+
+def test_what_was_dropped_together_is_taken_apart_where_a_parent_has_failed() -> None:
+    origin = source(5)
+    step: Any = library.Step(1, name="step", replicas=2, ordered=False, trouble={"fatal": [1], "poison": [2]})
+    join = library.Step(2, name="join", missing="none")(step(origin), origin.latest(capacity=1))
+    delayed = (PlannedFault("join-0", "process.after", "delay", 1),)
+    schedules = [Schedule(seed, delayed) for seed in (19, 20, 28, 40)]
+    assert fails(*schedules, sinks=(library.Sink(name="sink")(join),)) == []

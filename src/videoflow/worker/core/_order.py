@@ -90,6 +90,11 @@ class _Line:
         ]
         return min(keys, default=None)
 
+    def silent(self, found: Found) -> list[int]:
+        """Returns up to which ordinal parents go on to say nothing, of those that may say more."""
+        keys = [self.first(parent) for parent, said in zip(self.parents, found, strict=True) if said is None]
+        return [max(self.expected[0], key[0] - 1) for key in keys if key is not None]
+
     def advance(self, last: int, path: tuple[Hop, ...], length: int) -> None:
         """Moves the expectation behind a finished trace of `length` key parts, or behind an interval."""
         depth = len(self.expected) - 1
@@ -328,7 +333,7 @@ class OrderedInputs:
     def _take(self, node: str, epoch: int, line: _Line, found: Found) -> Group:
         present = [said for said in found if said is not None]
         ordinal = line.expected[0]
-        last = min(said.last for said in present)
+        last = min([*(said.last for said in present), *line.silent(found)])
         paths = [held.delivery.envelope.path[: self._depth] for said in present for held in said.held]
         path = max(paths, key=len)
         origin = Origin(node, epoch, ordinal)
