@@ -39,6 +39,7 @@ NEIGHBOURS = "test_refusals.test_what_is_nearly_the_same_and_can_be_given_is_adm
 JUDGE = "test_admission.test_the_planner_admits_what_is_given_and_nothing_else"
 AUDIT = "test_audit.test_judging_touches_nothing_but_values"
 FLOWS = "test_requiring."
+FUSING, TASKS, CHAINS = "planner/_fusing.py", "planner/_tasks.py", "test_fusing."
 
 DEFECTS = {
     "a store that evicts is taken": Defect(
@@ -149,6 +150,55 @@ DEFECTS = {
         Change(PLAN, "admitted = _admit(wiring, facts, fitted)", "admitted = _admit(wiring, facts)"),
         REFUSALS,
         "not refused: buffers of a flow that do not fit the payload store",
+    ),
+    "what its author never wants fused is fused": Defect(
+        Change(FUSING, '"says fuse=False": options.fuse is False', '"says fuse=False": False'),
+        CHAINS + "test_what_is_separated_stays_apart_however_cheap",
+        "",
+    ),
+    "a node leaves the process that its label names": Defect(
+        Change(FUSING, 'says": isinstance(options.fuse, str)', 'says": False'),
+        CHAINS + "test_what_is_separated_stays_apart_however_cheap",
+        "",
+    ),
+    "a node with a time limit shares a process": Defect(
+        Change(FUSING, "options.timeout_seconds is not None", "False"),
+        CHAINS + "test_what_is_separated_stays_apart_however_cheap",
+        "",
+    ),
+    "a live edge is fused": Defect(
+        Change(
+            TASKS,
+            "            elif edge.latest is not None:\n                yield",
+            "            elif False:\n                yield",
+        ),
+        CHAINS + "test_a_live_edge_is_not_fused",
+        "",
+    ),
+    "an expensive node is fused": Defect(
+        Change(FUSING, "<= _PACE_SHARE * self._limit", "<= _PACE_SHARE + self._limit"),
+        CHAINS + "test_two_long_nodes_work_at_once_and_the_plan_says_what_they_take",
+        "",
+    ),
+    "a fused task may set the pace itself": Defect(
+        Change(FUSING, "sum(each) - max(each) <= _CHEAP_SHARE * hop", "each[-1] <= hop"),
+        CHAINS + "test_a_task_does_not_grow_until_it_sets_the_pace_itself",
+        "",
+    ),
+    "what nobody measured is cheap": Defect(
+        Change(FUSING, "        if unknown:\n", "        if not members:\n"),
+        CHAINS + "test_what_was_not_measured_is_not_fused_and_the_plan_says_so",
+        "",
+    ),
+    "a node with another reader is taken in": Defect(
+        Change(FUSING, "if len(_readers(spec, above)) == 1 and", "if"),
+        CHAINS + "test_a_fan_out_and_a_join_are_not_chains",
+        "",
+    ),
+    "fusing by cost cannot be turned off": Defect(
+        Change(FUSING, "if not facts.fuse or facts.costs is None", "if facts.costs is None"),
+        CHAINS + "test_who_turns_fusing_off_has_each_node_by_itself",
+        "",
     ),
     "planning looks at the disk": Defect(
         Change(

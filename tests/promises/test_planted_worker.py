@@ -19,6 +19,8 @@ TRAFFIC, GATHERED = "tests/worker/test_payload_traffic.py::", "tests/state/test_
 REPLAY, MARKERS = "tests/state/test_replay.py::", "tests/state/test_resumed_markers.py::"
 WATCHING, PLANNED = "tests/engines/test_watching_over.py::", "tests/planner/test_tasks.py::"
 ONCE, REQUIRING = "tests/worker/test_partitions.py::", "tests/planner/test_requiring.py::"
+METER, COSTS = "worker/_meter.py", "engines/_costs.py"
+PROFILE, FUSED = "tests/engines/test_profile.py::", "tests/engines/test_measured_fusing.py::"
 
 OPTIONS = ("-q", "-n", "0", "-p", "no:cacheprovider", "--tb", "short", "--no-header", "-o", "timeout=50")
 
@@ -220,6 +222,33 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     ),
 }
 
+DEFECTS |= {
+    "a wait for room counts as publishing": (
+        Change(METER, "waits = Part.BLOCKED if frame.part in _WRITES else frame.part", "waits = frame.part"),
+        "tests/worker/test_meter.py::test_a_wait_within_a_publication_is_waiting_for_room_and_no_part_of_it",
+        "assert ",
+    ),
+    "what another thread does is counted": (
+        Change(METER, "        return threading.get_ident() == self._thread\n", "        return True\n"),
+        "tests/worker/test_meter.py::test_another_thread_is_not_counted",
+        "assert ",
+    ),
+    "a node is blamed for its hops": (
+        Change("engines/_profile.py", "        if around > task.busy_seconds:\n", "        if not task:\n"),
+        PROFILE + "test_a_task_that_mostly_hands_over_is_not_blamed_on_its_node",
+        "assert ",
+    ),
+    "another node passes for the measured one": (
+        Change(COSTS, "        if digests.get(name) == known.digest\n", "        if name in digests\n"),
+        FUSED + "test_a_node_with_other_arguments_or_another_file_was_not_measured",
+        "assert ",
+    ),
+    "a run that goes on is planned anew": (
+        Change(COSTS, "    if request.options.resume:\n", "    if not request:\n"),
+        FUSED + "test_a_run_goes_on_in_the_tasks_in_which_it_was_stopped",
+        "its tasks are not those of this plan",
+    ),
+}
 
 ALWAYS = (
     "state is committed ahead of its sink",

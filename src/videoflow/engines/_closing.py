@@ -11,6 +11,7 @@ from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.engines._accelerators import RunDevices
 from videoflow.engines._account import account_of_edges, forget_unsaid
 from videoflow.engines._continuity import Records
+from videoflow.engines._costs import keep_costs
 from videoflow.engines._ledger import InnerLedger
 from videoflow.engines._past import Past
 from videoflow.engines._report import RunFacts, make_report
@@ -70,6 +71,7 @@ def close_account(
         resumed_from=past.run_id,
     )
     report = make_report(facts)
+    keep_costs(facts.plan, report)
     report.devices = devices.reports()
     report.gaps += [*devices.gaps(), *gaps]
     read = announced, past.settled(ends.settled, ends.deadline, whole=False)

@@ -15,6 +15,7 @@ from videoflow.backends.memory import (
 from videoflow.backends.outcomes import known
 from videoflow.clock import RealClock
 from videoflow.engines._accelerators import allocation_on, in_one_process, unsaid_sharing
+from videoflow.engines._costs import costs_of
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
 from videoflow.engines._provision import channel_specs, subscription_specs
 from videoflow.engines._watch import WATCH_NODE, WatchSink, with_watch
@@ -74,6 +75,7 @@ class Setup:
                 available_bytes=available,
                 cpus=processors(),
                 fuse=request.options.fuse,
+                costs=costs_of(request, CAPABILITIES.engine),
                 allocation=allocation_on(spec, request.options.gpu_policy, clock),
                 gpu_sharing=unsaid_sharing(request.options.gpu_policy),
             ),

@@ -17,6 +17,7 @@ from videoflow.backends.outcomes import Known, known
 from videoflow.backends.runtime import FlowRuntime
 from videoflow.clock import RealClock
 from videoflow.engines._accelerators import allocation_on, reserved, unsaid_sharing, with_devices_shown
+from videoflow.engines._costs import costs_of
 from videoflow.engines._local_run import LocalRun
 from videoflow.engines._local_supervisor import Common
 from videoflow.engines._machine import available_bytes, budget_bytes, processors
@@ -135,6 +136,7 @@ def _plan(request: RunRequest, clock: RealClock) -> Plan:
             available_bytes=available,
             cpus=processors(),
             fuse=request.options.fuse,
+            costs=costs_of(request, LocalEngine.name),
             allocation=allocation_on(request.spec, request.options.gpu_policy, clock),
             gpu_sharing=unsaid_sharing(request.options.gpu_policy),
         ),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from videoflow.planner._accelerators import accelerator_requests
     from videoflow.planner._admitted import AdmittedChannel, CompositionPlan, Distance, Ground
     from videoflow.planner._composition import plan_composition
+    from videoflow.planner._costs import FlowCosts, NodeCost
     from videoflow.planner._facts import PlanFacts, SizingDefaults
     from videoflow.planner._findings import Guarantee
     from videoflow.planner._plan import plan_flow
@@ -30,9 +31,11 @@ __all__ = [
     "CompositionRequirements",
     "Distance",
     "Effects",
+    "FlowCosts",
     "Ground",
     "Guarantee",
     "JoinRequirement",
+    "NodeCost",
     "PlanFacts",
     "SinkDeclaration",
     "SizingDefaults",
@@ -43,7 +46,16 @@ __all__ = [
 ]
 
 # A worker process reads plans and makes none: it does not pay for loading what plans.
-_MODULES = ("_accelerators", "_admitted", "_composition", "_facts", "_findings", "_plan", "_requirements")
+_MODULES = (
+    "_accelerators",
+    "_admitted",
+    "_composition",
+    "_costs",
+    "_facts",
+    "_findings",
+    "_plan",
+    "_requirements",
+)
 
 
 def __getattr__(name: str) -> object:

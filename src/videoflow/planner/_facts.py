@@ -12,6 +12,7 @@ from videoflow.backends.capabilities import (
     RuntimeCapabilities,
 )
 from videoflow.backends.outcomes import Observation
+from videoflow.planner._costs import FlowCosts
 
 MIB = 1 << 20
 
@@ -53,7 +54,8 @@ class PlanFacts:
         available_bytes: What the machine and the container leave.
         max_item_bytes: Node → largest item, where it was read from the source's header.
         cpus: Processors that the run may use.
-        fuse: False: labels are ignored and each node is a task, to compare.
+        fuse: False: labels and costs are ignored and each node is a task, to compare.
+        costs: What a profiled run of the flow has measured, or None where there was none.
         defaults: Where sizing starts.
         allocation: What its allocator of accelerators guarantees, or None where it has none.
         gpu_sharing: How accelerators are shared where a node does not say.
@@ -69,6 +71,7 @@ class PlanFacts:
     max_item_bytes: Mapping[str, int] = field(default_factory=dict)
     cpus: float = 1.0
     fuse: bool = True
+    costs: FlowCosts | None = None
     defaults: SizingDefaults = SizingDefaults()
     allocation: AllocationCapabilities | None = None
     gpu_sharing: Sharing = Sharing.EXCLUSIVE

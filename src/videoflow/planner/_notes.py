@@ -7,6 +7,7 @@ from videoflow.graph.spec import NodeKind
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fitting import Fit
 from videoflow.planner._keeping import is_at_least_once
+from videoflow.planner._tasks import gain_is_unknown
 from videoflow.planner._wiring import Wiring
 from videoflow.planner._words import list_text
 
@@ -58,6 +59,11 @@ def notes(wiring: Wiring, facts: PlanFacts, fitted: Fit) -> tuple[str, ...]:
         "one may be ahead of the other; merging the sources once, in one node, takes less memory"
         for join in fitted.sizing.interleaving.joins
     ]
+    if gain_is_unknown(wiring.spec, wiring.tasks, facts):
+        found.append(
+            "no profiled run has measured this flow here, so that nodes share a process by their labels "
+            "alone: run it once with --profile"
+        )
     needed = sum(task.replicas * max(n.options.resources.cpus for n in task.nodes) for task in wiring.tasks)
     if needed > facts.cpus:
         found.append(

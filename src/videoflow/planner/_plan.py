@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from videoflow.backends.messaging import Reliability
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph.spec import FlowSpec, PortRef
@@ -69,6 +71,7 @@ def plan_flow(spec: FlowSpec, facts: PlanFacts) -> Plan:
         notes=(*notes(wiring, facts, fitted), *admitted.notes),
         admitted=admitted,
         controls=_control_edges(wiring, transport),
+        costs=facts.costs if facts.fuse else None,
     )
 
 
@@ -254,11 +257,15 @@ def _control_edges(wiring: Wiring, transport: Transport) -> tuple[ControlEdgePla
 
 def _edges(wiring: Wiring, transport: Transport) -> tuple[EdgePlan, ...]:
     readers = {(r.task.name, r.edge.input, r.parent): r.reader for r in wiring.readings}
+    apart = {task.name: task.apart for task in wiring.tasks}
     found = []
     for edge in wiring.spec.edges:
         for parent in edge.parents:
             reader = readers.get((edge.child, edge.input, parent))
-            found.append(_edge(edge.child, edge.input, parent, reader, transport))
+            made = _edge(edge.child, edge.input, parent, reader, transport)
+            if reason := apart.get(edge.child):
+                made = msgspec.structs.replace(made, why=f"{made.why}; not a direct call: {reason}")
+            found.append(made)
     return tuple(found)
 
 

@@ -11,18 +11,28 @@ from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph import EFFECT_KEY_REMEDY
 from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
+from videoflow.planner._fusing import Grouping, could_be_measured, fuse_cheap
 from videoflow.planner._words import count_text, list_text
 from videoflow.planner.plan import CommitOrder, InputMode
 
 
 @dataclass(frozen=True)
 class Task:
-    """One or more nodes that run together; the first is the entry."""
+    """One or more nodes that run together; the first is the entry.
+
+    Attributes:
+        nodes: In topological order.
+        mode: How inputs are taken.
+        order: How it commits.
+        why: Why it is so.
+        apart: Why it does not share the process of the only node that it reads, where that was considered.
+    """
 
     nodes: tuple[NodeSpec, ...]
     mode: InputMode
     order: CommitOrder
     why: tuple[str, ...]
+    apart: str = ""
 
     @property
     def entry(self) -> NodeSpec:
@@ -101,7 +111,19 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
     problems = problems or list(_circle_problems(spec, groups))
     if problems:
         raise FlowInvalid(problems)
-    return tuple(_task(spec, facts, nodes) for nodes in _by_entry(spec, groups))
+    made = fuse_cheap(spec, groups, facts, lambda members: _first_cause(spec, members))
+    return tuple(_task(spec, facts, nodes, made) for nodes in _by_entry(spec, made.groups))
+
+
+def gain_is_unknown(spec: FlowSpec, tasks: Sequence[Task], facts: PlanFacts) -> bool:
+    """Whether a profiled run would show if some of these tasks should be one."""
+    groups = [task.nodes for task in tasks]
+    unknown = facts.fuse and facts.costs is None
+    return unknown and could_be_measured(spec, groups, lambda members: _first_cause(spec, members))
+
+
+def _first_cause(spec: FlowSpec, members: tuple[NodeSpec, ...]) -> str | None:
+    return next((cause for _, cause, _ in _against(spec, members)), None)
 
 
 def _circle_problems(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> Iterator[Problem]:
@@ -147,33 +169,38 @@ def _entry(
     """Judges one group (rule 20), and finds its entry."""
     if len(members) == 1:
         return [], members[0]
+    problems = [
+        Problem(node.name, f"it cannot be fused as {label!r}: {cause}", remedy)
+        for node, cause, remedy in _against(spec, members)
+    ]
+    return problems, members[0]
+
+
+def _against(spec: FlowSpec, members: tuple[NodeSpec, ...]) -> Iterator[tuple[NodeSpec, str, str]]:
+    """Yields what keeps nodes from being one task (rule 20): at which node, why, and the remedy."""
     names = {node.name for node in members}
-    first, problems = members[0], []
-
-    def refuse(node: NodeSpec, cause: str, remedy: str) -> None:
-        problems.append(Problem(node.name, f"it cannot be fused as {label!r}: {cause}", remedy))
-
+    first = members[0]
     for node in members[1:]:
         for edge in spec.inputs(node.name):
             outside = [str(parent) for parent in edge.parents if parent.node not in names]
             if outside:
                 cause = f"{first.name} is where the group begins, and {node.name} also reads"
-                refuse(node, f"{cause} {list_text(outside)} from outside", "give it another label")
+                yield node, f"{cause} {list_text(outside)} from outside", "give it another label"
             elif edge.latest is not None:
-                refuse(node, f"its edge from {edge.name} is live", "take .latest() away or the label")
+                yield node, f"its edge from {edge.name} is live", "take .latest() away or the label"
         if not spec.inputs(node.name):
-            refuse(node, f"a source begins a group, and so does {first.name}", "give it another label")
+            yield node, f"a source begins a group, and so does {first.name}", "give it another label"
         if node.options.replicas != first.options.replicas:
             wanted, found = first.options.replicas, node.options.replicas
             cause = f"{first.name} has replicas={wanted} and {node.name} has replicas={found}"
-            refuse(node, cause, "give both the same number")
+            yield node, cause, "give both the same number"
         if node.options.partition_by is not None:
-            refuse(node, "partition_by belongs to the node where the group begins", f"set it on {first.name}")
+            remedy = f"set it on {first.name}"
+            yield node, "partition_by belongs to the node where the group begins", remedy
         if node.options.image != first.options.image:
-            refuse(node, f"its image is not that of {first.name}", "give both the same image")
+            yield node, f"its image is not that of {first.name}", "give both the same image"
     for node, cause in (*_against_sinks(spec, members), *_against_batches(members)):
-        refuse(node, cause, "leave it out of the group")
-    return problems, first
+        yield node, cause, "leave it out of the group"
 
 
 def _against_sinks(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
@@ -293,16 +320,17 @@ def _single_owner_reason(node: NodeSpec) -> str | None:
     return _keeping_reason(node) or ("is ordered" if node.options.ordered else None)
 
 
-def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...]) -> Task:
-    why: list[str] = []
-    if len(nodes) > 1:
+def _task(spec: FlowSpec, facts: PlanFacts, nodes: tuple[NodeSpec, ...], made: Grouping) -> Task:
+    why = list(made.fused.get(nodes[0].name, ()))
+    if len(nodes) > 1 and not why:
         label = nodes[0].options.fuse
         why.append(
             f"{list_text([n.name for n in nodes])} carry the label {label!r}: one process, direct calls"
         )
     order, reason = _order(facts, nodes)
     mode, taking = _mode(spec, nodes, order)
-    return Task(nodes, mode, order, (*why, taking, *_batching(nodes[0], mode), reason))
+    whole = (*why, taking, *_batching(nodes[0], mode), reason)
+    return Task(nodes, mode, order, whole, made.apart.get(nodes[0].name, ""))
 
 
 def _batching(entry: NodeSpec, mode: InputMode) -> Iterator[str]:

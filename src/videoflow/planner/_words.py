@@ -29,3 +29,12 @@ def list_text(names: Sequence[str], last: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def time_text(seconds: float) -> str:
+    """Returns a time with two or three digits, such as `0.4 µs`, `120 µs`, `3.1 ms` or `2.5 s`."""
+    for unit, factor in (("µs", 1e6), ("ms", 1e3)):
+        if seconds * factor < 1000:
+            amount = seconds * factor
+            return f"{amount:.0f} {unit}" if amount >= 10 else f"{amount:.1f} {unit}"
+    return f"{seconds:.1f} s"

@@ -11,6 +11,7 @@ import msgspec
 from videoflow.backends.messaging import Reliability
 from videoflow.graph.spec import FlowSpec, LatestSpec
 from videoflow.planner._admitted import CompositionPlan
+from videoflow.planner._costs import FlowCosts
 
 PLAN_SCHEMA = 1
 
@@ -230,6 +231,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         notes: Other things worth knowing, such as at-least-once sinks.
         admitted: What the backends guarantee, and what each guarantee rests on.
         controls: Every edge of markers.
+        costs: The measurements on which nodes were fused, or None where there were none.
         schema: Version of this document.
     """
 
@@ -244,6 +246,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     admitted: CompositionPlan = CompositionPlan()
     controls: tuple[ControlEdgePlan, ...] = ()
+    costs: FlowCosts | None = None
     schema: int = PLAN_SCHEMA
 
     def task(self, name: str) -> TaskPlan:
