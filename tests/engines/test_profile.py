@@ -113,6 +113,14 @@ def test_the_busiest_node_is_named_with_what_mending_it_gains_and_who_is_next() 
     )
 
 
+def test_mending_gains_no_more_than_the_processors_give() -> None:
+    work = {"numbers": 1.0, "same": 1.0, "heavy": 9.6, "end": 5.5}
+    found = judged(work, {}, processors=2.0).bottleneck
+    assert (found.kind, found.node, found.next_limit) == ("node", "heavy", "processors")
+    assert found.mended_rate == pytest.approx(31.0 * 9.6 / 6.15)
+    assert found.text.endswith("then the processors are the limit.")
+
+
 def test_processors_that_are_used_up_are_named_before_a_node() -> None:
     work = {"numbers": 5.0, "same": 4.0, "heavy": 7.0, "end": 3.6}
     found = judged(work, {}, processors=2.0).bottleneck

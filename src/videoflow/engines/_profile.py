@@ -136,12 +136,9 @@ class _Model:
             self.tasks, key=lambda t: t.processor_seconds if by_processors else t.work_seconds / t.replicas
         )
         kind, node, saved = self._culprit(task)
-        if by_processors:
-            kind = _PROCESSORS
-            used = min(1.0, task.processor_seconds / task.work_seconds) if task.work_seconds else 0.0
-            shared -= saved * used / self.processors
-        else:
-            shared -= min(saved, task.processor_seconds) / self.processors
+        used = min(1.0, task.processor_seconds / task.work_seconds) if task.work_seconds else 0.0
+        shared -= saved * used / self.processors
+        kind = _PROCESSORS if by_processors else kind
         stages[task.task] -= saved / task.replicas
         then = {**stages, _PROCESSORS: shared}
         next_limit = max(then, key=lambda name: then[name])
