@@ -102,7 +102,7 @@ def test_a_batch_of_mixed_sizes_gives_what_its_frames_give_alone() -> None:
     images = [picture(), picture()[:200], np.repeat(picture(), 3, axis=1), picture()[::2, ::3]]
     frames = [frame_of(np.ascontiguousarray(image), index=k) for k, image in enumerate(images)]
     detector = opened(Detector(min_confidence=0.02))
-    together = detector.process_batch([(frame,) for frame in frames])
+    together = detector.process_batch(frames)
     assert together == [detector.process(frame) for frame in frames]
     assert [found.image_size for found in together] == [(300, 300), (300, 200), (900, 300), (100, 150)]
 

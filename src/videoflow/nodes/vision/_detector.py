@@ -92,9 +92,9 @@ class Detector(Processor):
 
     def process(self, frame: Frame) -> Detections:
         """Returns the objects of one frame."""
-        return self.process_batch([(frame,)])[0]
+        return self.process_batch([frame])[0]
 
-    def process_batch(self, inputs: Sequence[tuple[Frame]]) -> list[Detections]:
+    def process_batch(self, inputs: Sequence[Frame]) -> list[Detections]:
         """Returns the objects of each frame, in order; the frames may differ in size.
 
         Raises:
@@ -103,10 +103,9 @@ class Detector(Processor):
         session = self._session
         if session is None:
             raise RuntimeError("Detector.process was called before open")
-        frames = [frame for (frame,) in inputs]
-        for frame in frames:
+        for frame in inputs:
             require_input(frame, Frame, "Detector", "wire it to a source of frames")
-        pictures = [(frame.image, frame.pixel_format) for frame in frames]
+        pictures = [(frame.image, frame.pixel_format) for frame in inputs]
         found = session.detect(pictures, self._wanted, self._min_confidence, self._nms_iou)
         return [
             Detections.from_arrays(
@@ -117,7 +116,7 @@ class Detector(Processor):
                 image_size=(frame.width, frame.height),
                 source=frame.source,
             )
-            for frame, boxes in zip(frames, found, strict=True)
+            for frame, boxes in zip(inputs, found, strict=True)
         ]
 
     def close(self) -> None:
