@@ -13,6 +13,7 @@ LOCAL, THREADS = "tests/engines/test_local.py::", "tests/engines/test_threads.py
 WATCHING, LEDGER = "tests/engines/test_watching_over.py::", "tests/promises/test_planted_ledger.py::"
 REPLAY, GATHERED = "tests/state/test_replay.py::", "tests/state/test_replay_gathered.py::"
 RESUME, KEYS = "tests/state/test_resume.py::", "tests/state/test_effect_keys.py::"
+SIMULATED_COSTS = "tests/simulation/test_fused_by_cost.py::"
 FUSED, CHAINS = "tests/engines/test_measured_fusing.py::", "tests/planner/test_fusing.py::"
 TASKS, REQUIRING = "tests/planner/test_tasks.py::", "tests/planner/test_requiring.py::"
 REFUSALS, AUDIT = "tests/planner/test_refusals.py::", "tests/planner/test_audit.py::"
@@ -289,6 +290,7 @@ RUNTIME_FROM_17 = {
             SINKS + "test_what_is_flushed_into_a_sink_of_the_same_task_is_made_durable",
             TASKS + "test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task",
             FUSED + "test_a_flow_that_is_fused_by_measurement_says_the_same_under_the_same_ids",
+            SIMULATED_COSTS + "test_what_is_fused_by_cost_is_called_with_the_same_under_the_same_ids",
             CHAINS + "test_what_is_separated_stays_apart_however_cheap",
         ),
         (

@@ -20,7 +20,7 @@ from videoflow.backends.outcomes import known
 from videoflow.clock import ManualClock
 from videoflow.engines.accounting import channel_specs, subscription_specs
 from videoflow.graph import Compiled, Node, instantiate
-from videoflow.planner import PlanFacts, SizingDefaults, plan_flow
+from videoflow.planner import FlowCosts, PlanFacts, SizingDefaults, plan_flow
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.simulation._levels import Level, levels_of
 from videoflow.simulation._nodes import Recording
@@ -74,7 +74,12 @@ class Subject:
 
 
 def subject_of(
-    compiled: Compiled, *, own_state: bool = False, defaults: SizingDefaults | None = None, fuse: bool = True
+    compiled: Compiled,
+    *,
+    own_state: bool = False,
+    defaults: SizingDefaults | None = None,
+    fuse: bool = True,
+    costs: FlowCosts | None = None,
 ) -> Subject:
     """Plans a compiled flow for simulation, as the engines plan it for themselves.
 
@@ -83,13 +88,14 @@ def subject_of(
         own_state: The nodes are those of generated graphs: they keep state apart for each source, so that the
             order between sources does not matter, and nothing before they are opened, so that copies do.
         defaults: Where sizing starts.
-        fuse: Whether labels are heeded.
+        fuse: Whether nodes are fused.
+        costs: What they are said to cost, to be fused by that, too.
 
     Raises:
         FlowError: The planner refuses the flow.
     """
     spec = compiled.spec
-    plan = plan_flow(spec, _facts(defaults or SizingDefaults(), fuse=fuse))
+    plan = plan_flow(spec, _facts(defaults or SizingDefaults(), costs, fuse=fuse))
     classes: dict[str, Any] = {name: type(node) for name, node in compiled.nodes.items()}
 
     def make(name: str) -> Node:
@@ -110,7 +116,7 @@ def subject_of(
     )
 
 
-def _facts(defaults: SizingDefaults, *, fuse: bool) -> PlanFacts:
+def _facts(defaults: SizingDefaults, costs: FlowCosts | None, *, fuse: bool) -> PlanFacts:
     clock = ManualClock()
     pool = MemoryPool(BUDGET_BYTES)
     return PlanFacts(
@@ -123,6 +129,7 @@ def _facts(defaults: SizingDefaults, *, fuse: bool) -> PlanFacts:
         available_bytes=known(BUDGET_BYTES, 0.0),
         cpus=64.0,
         fuse=fuse,
+        costs=costs,
         defaults=defaults,
     )
 
