@@ -82,8 +82,16 @@ def test_fused_nodes_are_told_apart() -> None:
 # What limits a run, from made-up figures ----------------------------------------------------------
 
 
+ABOVE = {"same": "numbers", "heavy": "same", "end": "heavy"}
+
+
 def judged(
-    work: dict[str, float], around: dict[str, float], *, processors: float = 8.0, seconds: float = 10.0
+    work: dict[str, float],
+    around: dict[str, float],
+    *,
+    processors: float = 8.0,
+    seconds: float = 10.0,
+    crowded: float = 1.0,
 ) -> ProfileReport:
     """The profile of a chain whose nodes took so long, and what is around them."""
     spendings = {
@@ -92,7 +100,11 @@ def judged(
             work[node] + around.get(node, 0.0),
             {
                 Part.CALL: {node: Spent(310, work[node])},
-                Part.DECODE: {"": Spent(310, around.get(node, 0.0))},
+                Part.DECODE: {
+                    above: Spent(310, around.get(node, 0.0), around.get(node, 0.0) / crowded)
+                    for above in ("numbers", "same", "heavy")
+                    if around.get(node) and ABOVE[node] == above
+                },
                 Part.STARVED: {"": Spent(1, seconds - work[node] - around.get(node, 0.0))},
             },
         )
@@ -133,6 +145,16 @@ def test_a_task_that_mostly_hands_over_is_not_blamed_on_its_node() -> None:
     found = judged({"numbers": 1.0, "same": 0.5, "heavy": 2.0, "end": 1.0}, {"same": 9.0}).bottleneck
     assert (found.kind, found.node, found.next_limit) == ("hand-over", "same", "heavy")
     assert "fused with a neighbour" in found.text
+
+
+def test_threads_that_wait_for_each_other_are_told_where_they_would_not() -> None:
+    work, around = {"numbers": 1.0, "same": 0.5, "heavy": 2.0, "end": 1.0}, {"same": 9.0, "heavy": 6.0}
+    assert "interpreter" not in judged(work, around, crowded=2.0).bottleneck.text
+    found = judged(work, around, crowded=5.0).bottleneck
+    assert found.text.endswith(
+        "Handing over took 5 times as long as it used a processor: threads wait for one interpreter, and "
+        "--engine local has several."
+    )
 
 
 def test_where_nothing_is_busy_nothing_is_named() -> None:

@@ -16,6 +16,7 @@ from videoflow.worker import Part, Spending
 _HOP = (Part.ENCODE, Part.PUBLISH, Part.RECEIVE, Part.DECODE, Part.SETTLE)
 _WAITS = (Part.STARVED, Part.BLOCKED, Part.PAUSED)
 _CLEAR_SHARE = 0.5
+_CROWDED, _MUCH_SHARE = 3.0, 0.2
 _PROCESSORS = "processors"
 
 
@@ -38,14 +39,17 @@ def make_profile(plan: Plan, spendings: Mapping[str, Spending], processors: floa
     sources = {node.name for node in plan.spec.nodes if node.kind is NodeKind.PRODUCER}
     items = max((node.calls for node in nodes if node.node in sources), default=0)
     seconds = max((task.seconds / task.replicas for task in tasks), default=0.0)
+    hops = _hops(plan, spent)
+    limited = _Model(tasks, nodes, processors, seconds, items).bottleneck()
+    limited.text += _waiting_for_processors(plan.engine, tasks, hops)
     return ProfileReport(
         seconds=seconds,
         items=items,
         processors=processors,
         tasks=tasks,
         nodes=nodes,
-        hops=_hops(plan, spent),
-        bottleneck=_Model(tasks, nodes, processors, seconds, items).bottleneck(),
+        hops=hops,
+        bottleneck=limited,
     )
 
 
@@ -102,6 +106,23 @@ def _hop(port: str, child: str, task: str, writer: Spending, reader: Spending, r
         blocked_seconds=blocked.seconds / readers,
         processor_seconds=(encode.processor_seconds + publish.processor_seconds) / readers + reading,
     )
+
+
+def _waiting_for_processors(engine: str, tasks: Sequence[TaskTimes], hops: Sequence[HopTimes]) -> str:
+    """Returns a sentence where hops, which never wait for anything else, took far longer than they worked."""
+    took, worked = sum(hop.seconds for hop in hops), sum(hop.processor_seconds for hop in hops)
+    if (
+        took < _MUCH_SHARE * sum(task.work_seconds for task in tasks)
+        or took < _CROWDED * worked
+        or not worked
+    ):
+        return ""
+    whom = (
+        "threads wait for one interpreter, and --engine local has several"
+        if engine == "threads"
+        else "there are fewer processors than tasks, or they had other work"
+    )
+    return f" Handing over took {took / worked:.0f} times as long as it used a processor: {whom}."
 
 
 @dataclass(frozen=True)
@@ -189,10 +210,12 @@ class _Model:
             )
         if found.kind == _PROCESSORS:
             total = sum(each.processor_seconds for each in self.tasks)
+            around = task.hop_seconds + task.commit_seconds + task.other_seconds > task.busy_seconds
+            mended = f"{task.task} without its hops" if around else f"{found.node} twice as fast"
             return (
                 f"the processors are the bottleneck: {total / self.seconds:.1f} of {self.processors:g} were "
-                f"busy, {task.processor_seconds / total:.0%} of that in {task.task}. {found.node} twice as "
-                f"fast would {gain}; {then}."
+                f"busy, {task.processor_seconds / total:.0%} of that in {task.task}. {mended} would {gain}; "
+                f"{then}."
             )
         return (
             f"{found.node} is the bottleneck: its task was at work {found.share:.0%} of the time. Twice as "
