@@ -1,5 +1,6 @@
 """The profile of a run: where its time went, what limits it, and what mending that would gain."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from videoflow.planner import plan_flow
 from videoflow.worker import Part, Spending, Spent
 
 HEAVY_STEPS = 30_000
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home folder of its own: what one test measures would fuse the nodes of another."""
+    monkeypatch.setenv("VIDEOFLOW_HOME", str(tmp_path / "home"))
 
 
 class Heavy(vf.Processor):
