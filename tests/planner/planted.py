@@ -39,7 +39,7 @@ NEIGHBOURS = "test_refusals.test_what_is_nearly_the_same_and_can_be_given_is_adm
 JUDGE = "test_admission.test_the_planner_admits_what_is_given_and_nothing_else"
 AUDIT = "test_audit.test_judging_touches_nothing_but_values"
 FLOWS = "test_requiring."
-FUSING, TASKS, CHAINS = "planner/_fusing.py", "planner/_tasks.py", "test_fusing."
+FUSING, GROUPING, CHAINS = "planner/_fusing.py", "planner/_grouping.py", "test_fusing."
 
 DEFECTS = {
     "a store that evicts is taken": Defect(
@@ -168,7 +168,7 @@ DEFECTS = {
     ),
     "a live edge is fused": Defect(
         Change(
-            TASKS,
+            GROUPING,
             "            elif edge.latest is not None:\n                yield",
             "            elif False:\n                yield",
         ),

@@ -48,7 +48,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
     ),
     "a source keeps its sink from saying what is durable": (
         Change(
-            TASKS,
+            "planner/_grouping.py",
             "    if first.kind is NodeKind.PRODUCER:\n        yield",
             '    if sink.name == "":\n        yield',
         ),

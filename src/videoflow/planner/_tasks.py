@@ -1,4 +1,4 @@
-"""From nodes to tasks: grouping by label, how inputs are taken, how results are committed.
+"""From nodes to tasks: how they are grouped, how inputs are taken, how results are committed.
 
 It judges the conditions of fusing and of replicas again, since a spec may come from anywhere, and reports
 all problems of a flow at once. Used first by `plan_flow`. It refuses what cannot be fused or cannot compete.
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from videoflow.errors import FlowInvalid, Problem
 from videoflow.graph import EFFECT_KEY_REMEDY
-from videoflow.graph.spec import ControlSpec, EdgeSpec, FlowSpec, NodeKind, NodeSpec
+from videoflow.graph.spec import FlowSpec, NodeKind, NodeSpec
 from videoflow.planner._facts import PlanFacts
 from videoflow.planner._fusing import Grouping, could_be_measured, fuse_cheap
+from videoflow.planner._grouping import by_entry, circle_problems, entry_of, first_cause, groups_by_label
 from videoflow.planner._words import count_text, list_text
 from videoflow.planner.plan import CommitOrder, InputMode
 
@@ -98,156 +99,28 @@ def make_tasks(spec: FlowSpec, facts: PlanFacts) -> tuple[Task, ...]:
         FlowInvalid: Nodes that cannot be fused, replicas that cannot compete, and the like; all of them.
         NotYet: Something that the design names and that is not built yet.
     """
-    grouped = _groups(spec, facts.fuse)
+    grouped = groups_by_label(spec, fuse=facts.fuse)
     shares = {n.name for _, (first, *others) in grouped if first.options.partition_by for n in others}
     problems = [p for node in spec.nodes for p in _node_problems(spec, node, shares=node.name in shares)]
     problems += _marker_problems(spec)
     groups: list[tuple[NodeSpec, ...]] = []
     for label, members in grouped:
-        found, entry = _entry(spec, label, members)
+        found, entry = entry_of(spec, label, members)
         problems += found
         if entry is not None:
             groups.append((entry, *(node for node in members if node is not entry)))
-    problems = problems or list(_circle_problems(spec, groups))
+    problems = problems or list(circle_problems(spec, groups))
     if problems:
         raise FlowInvalid(problems)
-    made = fuse_cheap(spec, groups, facts, lambda members: _first_cause(spec, members))
-    return tuple(_task(spec, facts, nodes, made) for nodes in _by_entry(spec, made.groups))
+    made = fuse_cheap(spec, groups, facts, lambda members: first_cause(spec, members))
+    return tuple(_task(spec, facts, nodes, made) for nodes in by_entry(spec, made.groups))
 
 
 def gain_is_unknown(spec: FlowSpec, tasks: Sequence[Task], facts: PlanFacts) -> bool:
     """Whether a profiled run would show if some of these tasks should be one."""
     groups = [task.nodes for task in tasks]
     unknown = facts.fuse and facts.costs is None
-    return unknown and could_be_measured(spec, groups, lambda members: _first_cause(spec, members))
-
-
-def _first_cause(spec: FlowSpec, members: tuple[NodeSpec, ...]) -> str | None:
-    return next((cause for _, cause, _ in _against(spec, members)), None)
-
-
-def _circle_problems(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> Iterator[Problem]:
-    """Yields groups that would wait for each other: by their items, or for the rest of their markers."""
-    group_of = {node.name: nodes[0].name for nodes in groups for node in nodes}
-    known = [(p.node, node.name) for node in spec.nodes for e in spec.inputs(node.name) for p in e.parents]
-    known += [(p.node, control.child) for control in spec.controls for p in control.parents]
-    left = {(group_of[parent], group_of[child]) for parent, child in known}
-    left = {(above, below) for above, below in left if above != below}
-    while True:  # what begins nowhere and what leads nowhere is on no circle
-        aboves, belows = {above for above, _ in left}, {below for _, below in left}
-        on = {(above, below) for above, below in left if above in belows and below in aboves}
-        if on == left:
-            break
-        left = on
-    waiting = {above for above, _ in left}
-    for first, *others in groups:
-        if first.name in waiting and others:
-            cause = f"{list_text(sorted(waiting))} would wait for each other's items or markers"
-            message = f"it cannot be fused as {first.options.fuse!r}: {cause}"
-            yield Problem(first.name, message, "take the label off one of them")
-
-
-def _by_entry(spec: FlowSpec, groups: Sequence[tuple[NodeSpec, ...]]) -> list[tuple[NodeSpec, ...]]:
-    position = {node.name: index for index, node in enumerate(spec.nodes)}
-    return sorted(groups, key=lambda nodes: position[nodes[0].name])
-
-
-def _groups(spec: FlowSpec, fuse: bool) -> list[tuple[str | None, tuple[NodeSpec, ...]]]:
-    labelled: dict[str, list[NodeSpec]] = {}
-    groups: list[tuple[str | None, tuple[NodeSpec, ...]]] = []
-    for node in spec.nodes:
-        if fuse and isinstance(node.options.fuse, str):
-            labelled.setdefault(node.options.fuse, []).append(node)
-        else:
-            groups.append((None, (node,)))
-    return groups + [(label, tuple(members)) for label, members in labelled.items()]
-
-
-def _entry(
-    spec: FlowSpec, label: str | None, members: tuple[NodeSpec, ...]
-) -> tuple[list[Problem], NodeSpec | None]:
-    """Judges one group (rule 20), and finds its entry."""
-    if len(members) == 1:
-        return [], members[0]
-    problems = [
-        Problem(node.name, f"it cannot be fused as {label!r}: {cause}", remedy)
-        for node, cause, remedy in _against(spec, members)
-    ]
-    return problems, members[0]
-
-
-def _against(spec: FlowSpec, members: tuple[NodeSpec, ...]) -> Iterator[tuple[NodeSpec, str, str]]:
-    """Yields what keeps nodes from being one task (rule 20): at which node, why, and the remedy."""
-    names = {node.name for node in members}
-    first = members[0]
-    for node in members[1:]:
-        for edge in spec.inputs(node.name):
-            outside = [str(parent) for parent in edge.parents if parent.node not in names]
-            if outside:
-                cause = f"{first.name} is where the group begins, and {node.name} also reads"
-                yield node, f"{cause} {list_text(outside)} from outside", "give it another label"
-            elif edge.latest is not None:
-                yield node, f"its edge from {edge.name} is live", "take .latest() away or the label"
-        if not spec.inputs(node.name):
-            yield node, f"a source begins a group, and so does {first.name}", "give it another label"
-        if node.options.replicas != first.options.replicas:
-            wanted, found = first.options.replicas, node.options.replicas
-            cause = f"{first.name} has replicas={wanted} and {node.name} has replicas={found}"
-            yield node, cause, "give both the same number"
-        if node.options.partition_by is not None:
-            remedy = f"set it on {first.name}"
-            yield node, "partition_by belongs to the node where the group begins", remedy
-        if node.options.image != first.options.image:
-            yield node, f"its image is not that of {first.name}", "give both the same image"
-    for node, cause in (*_against_sinks(spec, members), *_against_batches(members)):
-        yield node, cause, "leave it out of the group"
-
-
-def _against_sinks(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
-    """Yields sinks that keep a group from being one task, and why."""
-    sinks = [node for node in members if node.traits.checkpoints]
-    yield from ((sinks[-1], cause) for cause in _against_checkpoints(spec, members, sinks))
-    for sink, above in _keyed_below_chance(spec, members):
-        yield sink, f"its effect key stands for one effect, and {above} may answer anew before it commits"
-
-
-def _against_batches(members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
-    """Yields nodes that cannot gather their inputs within a group, and why."""
-    for node in members[1:]:
-        if node.options.batch is not None:
-            yield node, f"{members[0].name} would hand it one input at a time, and it says batch="
-
-
-def _keyed_below_chance(spec: FlowSpec, members: Sequence[NodeSpec]) -> Iterator[tuple[NodeSpec, str]]:
-    """Yields sinks with effect keys, with a node above in their group that is not deterministic."""
-    chance: dict[str, str] = {}
-    for node in members:
-        above = [parent.node for edge in spec.inputs(node.name) for parent in edge.parents]
-        found = next((chance[name] for name in above if name in chance), None)
-        if found is not None and node.kind is NodeKind.CONSUMER and node.traits.effect_key_seconds != 0:
-            yield node, found
-        if found is not None or not node.options.deterministic:
-            chance[node.name] = found or node.name
-
-
-def _against_checkpoints(
-    spec: FlowSpec, members: Sequence[NodeSpec], sinks: Sequence[NodeSpec]
-) -> Iterator[str]:
-    """Yields why a sink cannot say for a whole task what of its input is durable."""
-    if not sinks:
-        return
-    first, sink, names = members[0], sinks[-1], {node.name for node in members}
-    if len(sinks) > 1:
-        yield f"{list_text([node.name for node in sinks])} make checkpoints, each of its own inputs"
-    if first.kind is NodeKind.PRODUCER:
-        yield f"it makes checkpoints, and {first.name} has no input that could wait for them"
-    if len(sink.scope) > len(first.scope):
-        yield f"it may make a part durable of what {sink.scope[-1]} makes of one input"
-    edges: list[EdgeSpec | ControlSpec] = [*spec.edges, *spec.controls]
-    read = {ref for edge in edges if edge.child not in names for ref in edge.parents}
-    outside = sorted(str(ref) for ref in read if ref.node in names)
-    if outside:
-        yield f"{list_text(outside)} is read outside, and would wait until it has made inputs durable"
+    return unknown and could_be_measured(spec, groups, lambda members: first_cause(spec, members))
 
 
 def _node_problems(spec: FlowSpec, node: NodeSpec, *, shares: bool) -> list[Problem]:
