@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 
 import videoflow as vf
-from tests.engines.flows import Numbers
+from tests.engines.measured_flows import COUNT, flow
 from videoflow.engines import _costs
 from videoflow.engines._costs import costs_of
 from videoflow.graph import request_of
@@ -16,68 +16,12 @@ from videoflow.graph.report import RunReport, Verdict
 from videoflow.graph.running import RunOptions, RunRequest
 from videoflow.planner.plan import Plan
 
-STEPS = 60_000
-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder of its own: what one test measures is nothing to another."""
     monkeypatch.setenv("VIDEOFLOW_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
-
-
-class Odd(vf.Processor):
-    """Passes odd numbers on, adding some."""
-
-    def __init__(self, more: int = 2, **options: Unpack[vf.NodeOptions]) -> None:
-        super().__init__(**options)
-        self.more = more
-
-    def process(self, number: int) -> Any:
-        return number + self.more if number % 2 else vf.SKIP
-
-
-class Counted(vf.Processor):
-    """How many came so far, and what came; at the end, the sum."""
-
-    def process(self, number: int, ctx: vf.Context) -> dict[str, int]:
-        count = ctx.state.get("count", 0) + 1
-        ctx.state["count"] = count
-        ctx.state["sum"] = ctx.state.get("sum", 0) + number
-        return {"count": count, "number": number}
-
-    def flush(self, ctx: vf.Context) -> vf.Out:
-        return vf.Out({"sum": ctx.state["sum"]})
-
-
-class Slow(vf.Consumer):
-    """Sets the pace, and keeps what it was told, under which id."""
-
-    collects = True
-
-    def consume(self, value: dict[str, int], ctx: vf.Context) -> None:
-        assert sum(range(STEPS))
-        number = len(ctx.state)
-        ctx.state[f"row/{number:08d}"] = [ctx.input_id, ctx.ordinal, ctx.source, value]
-
-
-class Kept(vf.Consumer):
-    """Keeps what it was told, under which id."""
-
-    collects = True
-
-    def consume(self, value: Any, ctx: vf.Context) -> None:
-        number = len(ctx.state)
-        ctx.state[f"row/{number:08d}"] = [ctx.input_id, ctx.ordinal, ctx.source, value]
-
-
-def flow(source: vf.Node | None = None, *, more: int = 2) -> vf.Flow:
-    """Three cheap steps, a slow sink, and another reader of the source."""
-    numbers = source or Numbers(120, name="numbers")
-    odd = Odd(more, name="odd")(numbers)
-    again = Odd(more * 2, name="again")(odd)
-    counted = Counted(name="counted")(again)
-    return vf.Flow([Slow(name="slow", fuse=False)(counted), Kept(name="kept")(numbers)], name="measured")
 
 
 def request(made: vf.Flow, **options: Any) -> RunRequest:
@@ -100,12 +44,13 @@ def test_a_flow_that_is_fused_by_measurement_says_the_same_under_the_same_ids(
 ) -> None:
     for module in ("_threads_run", "local"):  # ids are made of the run's, which is another one each time
         monkeypatch.setattr(f"videoflow.engines.{module}.new_ulid", lambda *_: "01K1BBBBBBBBBBBBBBBBBBBBBB")
-    apart = flow().run(engine, profile=True, runs_folder=tmp_path / "apart")
-    fused = flow().run(engine, runs_folder=tmp_path / "fused")
+    made = flow(pace=True, beside=engine == "threads")  # a process less where each task is one
+    apart = made.run(engine, profile=True, runs_folder=tmp_path / "apart")
+    fused = made.run(engine, runs_folder=tmp_path / "fused")
     assert set(grouped(apart).values()) == set(grouped(apart))
     assert grouped(fused) == {**grouped(apart), "again": "odd", "counted": "odd"}
     assert fused.values == apart.values
-    assert len(fused.values["slow"]) == 61
+    assert len(fused.values["slow"]) == COUNT // 2 + 1
     assert ledger(fused) == ledger(apart)
 
 
@@ -115,10 +60,10 @@ def test_who_turns_fusing_off_gets_each_node_by_itself() -> None:
 
 
 def test_what_was_measured_stays_where_the_measured_run_is_fused_itself() -> None:
-    flow().run(profile=True)
-    before = costs_of(request(flow()), "threads")
-    fused = flow().run(profile=True)
-    after = costs_of(request(flow()), "threads")
+    flow(pace=True).run(profile=True)
+    before = costs_of(request(flow(pace=True)), "threads")
+    fused = flow(pace=True).run(profile=True)
+    after = costs_of(request(flow(pace=True)), "threads")
     assert fused.profile is not None
     assert before is not None
     assert after is not None
@@ -143,16 +88,16 @@ def test_a_node_with_other_arguments_or_another_file_was_not_measured(
     assert costs_of(request(flow()), "threads") is None
 
 
-def test_another_engine_was_not_measured() -> None:
-    flow().run(profile=True)
-    assert costs_of(request(flow()), "local") is None
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"schema": 9}', b'{"flows": [{"run_id": 3}]}'])
 def test_a_damaged_file_counts_as_nothing_measured(content: bytes, home: Path) -> None:
     home.mkdir()
     (home / "costs.json").write_bytes(content)
     assert costs_of(request(flow()), "threads") is None
+
+
+def test_a_damaged_file_is_replaced(home: Path) -> None:
+    home.mkdir()
+    (home / "costs.json").write_bytes(b"{")
     assert flow().run(profile=True).verdict is Verdict.COMPLETE
     assert costs_of(request(flow()), "threads") is not None
 
@@ -163,30 +108,30 @@ def test_a_file_that_cannot_be_written_fails_no_run(home: Path) -> None:
 
 
 def test_the_flows_measured_longest_ago_are_forgotten(home: Path) -> None:
-    flow().run(profile=True)
-    document = json.loads((home / "costs.json").read_bytes())
-    [one] = document["flows"]
-    document["flows"] = [{**one, "flow_id": f"other-{number}"} for number in range(64)]
-    (home / "costs.json").write_text(json.dumps(document))
+    home.mkdir()
+    others = [
+        {"folder": "/", "flow_id": f"other-{number}", "engine": "threads", "run_id": "01RUN"}
+        for number in range(64)
+    ]
+    (home / "costs.json").write_text(json.dumps({"flows": others}))
     flow().run(profile=True)
     kept = [each["flow_id"] for each in json.loads((home / "costs.json").read_bytes())["flows"]]
     assert kept == [*(f"other-{number}" for number in range(1, 64)), "measured"]
 
 
 def test_a_run_goes_on_in_the_tasks_in_which_it_was_stopped(home: Path, tmp_path: Path) -> None:
-    flow().run(profile=True)
+    flow(pace=True).run(profile=True)
     document = (home / "costs.json").read_text()
     options: dict[str, Any] = {"engine": "threads", "runs_folder": tmp_path / "runs"}
-    source = Numbers(120, name="numbers")
-    first = flow(source).start(**options)
+    first = flow(pace=True).start(**options)
     first.stop(resumable=True)
     stopped = first.wait()
     (home / "costs.json").unlink()
     assert stopped.resumable, stopped.gaps
-    went_on = flow(Numbers(120, name="numbers")).run(resume=stopped.run_id, **options)
+    went_on = flow(pace=True).run(resume=stopped.run_id, **options)
     assert grouped(went_on)["counted"] == "odd"
     plan = Plan.from_json((Path(went_on.folder) / "plan.json").read_bytes())
     assert plan.costs is not None
     assert plan.costs.run_id in document
     assert went_on.verdict is Verdict.COMPLETE
-    assert len(went_on.values["slow"]) == 61
+    assert len(went_on.values["slow"]) == COUNT // 2 + 1

@@ -1,41 +1,25 @@
 """The profile of a run: where its time went, what limits it, and what mending that would gain."""
 
+from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import videoflow as vf
-from tests.engines.flows import Numbers, Rows, same
+from tests.engines.flows import Numbers, Rows
+from tests.engines.measured_flows import Heavy, chain
 from tests.planner.building import threads_facts
 from videoflow.engines._profile import make_profile
+from videoflow.faults import Fault, FaultAction
 from videoflow.graph.report import ProfileReport, TaskTimes
 from videoflow.planner import plan_flow
 from videoflow.worker import Part, Spending, Spent
-
-HEAVY_STEPS = 30_000
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home folder of its own: what one test measures would fuse the nodes of another."""
     monkeypatch.setenv("VIDEOFLOW_HOME", str(tmp_path / "home"))
-
-
-class Heavy(vf.Processor):
-    """Works on each number for a while."""
-
-    def process(self, number: int) -> int:
-        return number if sum(range(HEAVY_STEPS)) else 0
-
-
-@vf.consumer
-def end(number: Any) -> None:
-    """Takes nothing but time."""
-
-
-def chain() -> vf.Flow:
-    return vf.Flow([end(Heavy(name="heavy")(same(Numbers(200, name="numbers"))))], name="chain")
 
 
 def profile_of(engine: str) -> ProfileReport:
@@ -71,6 +55,14 @@ def test_a_run_says_where_its_time_went(engine: str) -> None:
     assert max(found.nodes, key=lambda node: node.seconds).node == "heavy"
     assert found.items == 200
     assert found.bottleneck.rate == pytest.approx(200 / found.seconds)
+
+
+def test_what_an_incarnation_spent_that_died_is_added() -> None:
+    faults: dict[str, tuple[Fault, ...]] = {"heavy": (Fault("process.after", FaultAction.CRASH, 60),)}
+    found = chain().run("local", profile=True, faults=faults).profile
+    assert found is not None
+    assert all(adds_up(task) for task in found.tasks)
+    assert {node.node: node.calls for node in found.nodes}["end"] == 200
 
 
 def test_a_run_that_is_not_profiled_measures_nothing() -> None:
@@ -172,4 +164,6 @@ def test_where_nothing_is_busy_nothing_is_named() -> None:
 
 def test_a_profile_survives_the_report_as_a_document() -> None:
     report = chain().run(profile=True)
+    assert report.profile is not None
+    assert report.profile.bottleneck.text in unescape(report._repr_html_())
     assert vf.RunReport.from_json(report.to_json()).profile == report.profile

@@ -59,6 +59,7 @@ def report_html(report: "RunReport") -> str:
         ),
         _table(("missing or in doubt", "", ""), [(gap.where, gap.what, gap.cause) for gap in report.gaps]),
         _table(("output",), [(path,) for path in report.outputs]),
+        "" if report.profile is None else f"<div>{escape(report.profile.bottleneck.text)}</div>",
     ]
     return f"<div>{''.join(parts)}</div>"
 
