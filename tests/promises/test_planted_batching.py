@@ -58,6 +58,16 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         TESTS + "test_nobody_waits_longer_than_it_may",
         "a wait was made longer",
     ),
+    "what was told while inputs waited is forgotten": (
+        Change(
+            BATCHING,
+            "        self._held_up, self._behind_news = False, True\n",
+            "        self._held_up = False\n",
+        ),
+        "tests/simulation/test_found.py::"
+        "test_inputs_that_waited_for_others_while_the_end_was_told_do_not_keep_a_resumed_run",
+        "deadlock",
+    ),
     "a commit covers what waits for others": (
         Change(
             BATCHING,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.graphs import simulated, source
 from videoflow.errors import FlowInvalid
-from videoflow.graph import merge
+from videoflow.graph import Batch, merge
 from videoflow.simulation import PlannedFault, Schedule
 from videoflow.simulation import _library as library
 
@@ -343,3 +343,13 @@ def test_what_was_dropped_together_is_taken_apart_where_a_parent_has_failed() ->
     delayed = (PlannedFault("join-0", "process.after", "delay", 1),)
     schedules = [Schedule(seed, delayed) for seed in (19, 20, 28, 40)]
     assert fails(*schedules, sinks=(library.Sink(name="sink")(join),)) == []
+
+
+def test_inputs_that_waited_for_others_while_the_end_was_told_do_not_keep_a_resumed_run() -> None:
+    """What a sink in their task held was given again, and a pull had told that nothing more comes."""
+    gathers: Any = library.Gathers(1, name="gathers", fuse="one", ordered=True, batch=Batch(4, 0.02))
+    sink: Any = library.Saver(4, name="saver", fuse="one")
+    simulation = simulated(sink(gathers(source(6))))
+    results = [simulation.run(Schedule(0, stops=(at,), resumed=True)) for at in range(18, 26, 2)]
+    assert any(result.stopped for result in results)
+    assert [result.violations for result in results if result.violations] == []

@@ -4,7 +4,7 @@ Used by the generator of graphs. Their results depend on nothing but their input
 for each source, so that any schedule must give the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -170,6 +170,18 @@ class Step(Troubled):
         """Returns it."""
         self.meet(ctx)
         return self.answer(mixed(self.salt, *map(number_of, values)))
+
+
+class Gathers(Troubled):
+    """A step that is given several inputs in one call; where inputs make trouble, none goes with others."""
+
+    def process_batch(self, inputs: Sequence[Value], ctx: Context) -> list[Value]:
+        """Returns what `Step` makes of each."""
+        if self.trouble and len(inputs) > 1:
+            raise OSError("one by one")
+        self.meet(ctx)
+        each = [values if isinstance(values, tuple) else (values,) for values in inputs]
+        return [self.answer(mixed(self.salt, *map(number_of, values))) for values in each]
 
 
 class Same(Troubled):

@@ -169,13 +169,16 @@ class SimulatedNodes(TaskNodes):
         """Calls a node for several inputs, or its stand-in for each, and notes what it answered."""
         watching = self._watching
         if name in watching.stand_ins:
-            answers = [self.call(name, element, 1) for element in elements]
-            failed = next((answer for answer in answers if isinstance(answer, Failure)), None)
-            return failed or [answer for answer in answers if isinstance(answer, Returned)]
+            said = [self.call(name, element, 1) for element in elements]
+            failed = next((answer for answer in said if isinstance(answer, Failure)), None)
+            return failed or [answer for answer in said if isinstance(answer, Returned)]
         if watching.answered is not None and any(watching.answered(e.input_id) for e in elements):
             watching.record.wrongs.append(f"once: {name} was called for what it had answered on record")
         made = alive(super().call_batch(name, elements, waited))
-        for element, answer in zip(elements, made if isinstance(made, list) else (), strict=False):
+        answers: Sequence[Returned | Failure] = made if isinstance(made, list) else [made]
+        if len(answers) < len(elements):  # a failure of several says nothing of any: each is called again
+            return made
+        for element, answer in zip(elements, answers, strict=True):
             if name in watching.filling:
                 watching.recording.answers[_key(name, element)] = answer
             watching.record.calls.setdefault(name, []).append(self._made(element, answer))

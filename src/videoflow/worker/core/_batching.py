@@ -32,6 +32,7 @@ class BatchingCore(ReaderCore):
         self._in_hand: list[CursorRecord] | None = None
         self._now = 0.0
         self._held_up = False
+        self._behind_news = False  # a pull may have told of the end while inputs still waited for others
 
     # Reading ----------------------------------------------------------------------------------
 
@@ -41,8 +42,9 @@ class BatchingCore(ReaderCore):
         spare = self.program.task.prefetch - len(row)
         limit = most + spare if self._competing else max(most, CONCLUDE_INPUTS)
         until = row[0].since + self._batch.max_wait_seconds if row else None
-        pulled = yield Pull(after, max(1, limit), wait, until)
+        pulled = yield Pull(after, max(1, limit), wait and not self._behind_news, until)
         self._now, self._held_up = pulled.at, pulled.held_up
+        self._behind_news = False
         return pulled
 
     def _next(self) -> Group | None:
@@ -116,7 +118,7 @@ class BatchingCore(ReaderCore):
                 answers = [(each,) for each in answer]
             elif len(called) == 1:
                 answers = [(answer,)]
-        self._held_up = False
+        self._held_up, self._behind_news = False, True
         given = iter(answers)
         for one in members:
             self._gathered = [other for other in self._gathered if other is not one]
