@@ -38,7 +38,7 @@ def test_a_run_says_where_its_time_went(engine: str) -> None:
     found = profile_of(engine)
     assert [task.task for task in found.tasks] == ["numbers", "same", "heavy", "end"]
     assert all(adds_up(task) for task in found.tasks)
-    assert [(node.node, node.calls) for node in found.nodes] == [
+    assert [(node.node, node.items) for node in found.nodes] == [
         ("numbers", 200),
         ("same", 200),
         ("heavy", 200),
@@ -52,6 +52,8 @@ def test_a_run_says_where_its_time_went(engine: str) -> None:
     assert all(hop.encode_seconds > 0 and hop.publish_seconds > 0 for hop in found.hops)
     assert all(hop.decode_seconds > 0 and hop.settle_seconds > 0 for hop in found.hops)
     assert all(hop.processor_seconds > 0 for hop in found.hops)
+    starved = {task.task: task.starved_seconds for task in found.tasks}
+    assert all(0 <= hop.starved_seconds <= starved[hop.task] for hop in found.hops)
     assert max(found.nodes, key=lambda node: node.seconds).node == "heavy"
     assert found.items == 200
     assert found.bottleneck.rate == pytest.approx(200 / found.seconds)
@@ -62,7 +64,7 @@ def test_what_an_incarnation_spent_that_died_is_added() -> None:
     found = chain().run("local", profile=True, faults=faults).profile
     assert found is not None
     assert all(adds_up(task) for task in found.tasks)
-    assert {node.node: node.calls for node in found.nodes}["end"] == 200
+    assert {node.node: node.items for node in found.nodes}["end"] == 200
 
 
 def test_a_run_that_is_not_profiled_measures_nothing() -> None:
@@ -104,7 +106,7 @@ def judged(
                     for above in ("numbers", "same", "heavy")
                     if around.get(node) and ABOVE[node] == above
                 },
-                Part.STARVED: {"": Spent(1, seconds - work[node] - around.get(node, 0.0))},
+                Part.STARVED: {"": Spent(0, seconds - work[node] - around.get(node, 0.0))},
             },
         )
         for node in work

@@ -56,6 +56,21 @@ def test_a_wait_beside_everything_is_for_input_or_a_pause() -> None:
     assert (found.of(Part.STARVED).seconds, found.of(Part.PAUSED).seconds) == (2.0, 3.0)
 
 
+def test_a_wait_for_input_is_told_by_where_it_came_from_in_the_end() -> None:
+    meter, hands = started()
+    meter.wait(hands.passes(2.0), for_input=True)
+    meter.begin(Part.RECEIVE)
+    meter.end(())  # nothing yet
+    meter.wait(hands.passes(3.0), for_input=True)
+    for port in ("late", "early"):
+        meter.begin(Part.RECEIVE)
+        meter.end(((port, 1),), ((port, 1),))
+    meter.wait(hands.passes(1.0), for_input=True)
+    found = meter.snapshot({})
+    assert (found.of(Part.STARVED, "late").seconds, found.of(Part.STARVED, "early").seconds) == (5.0, 0.0)
+    assert found.of(Part.STARVED).seconds == 6.0
+
+
 def test_what_is_within_another_part_is_taken_off_it() -> None:
     meter, hands = started()
 

@@ -12,7 +12,9 @@ from videoflow.graph.report import HopTimes, ProfileReport, TaskTimes
 
 _SHARES = ("nodes", "hops", "records", "rest", "starved", "blocked", "paused")
 _STEPS = ("encode", "publish", "receive", "decode", "settle")
-_HOP_NUMBERS = ("items", *_STEPS, "an item", "blocked\nms")
+_LEAST_SECONDS = 0.005
+_WAITS = ("blocked\ns", "starved\ns")
+_HOP_NUMBERS = ("items", *_STEPS, "an item", *_WAITS)
 
 
 def profile_lines(profile: ProfileReport, width: int | None) -> Iterator[Text]:
@@ -78,9 +80,13 @@ def _hops(profile: ProfileReport) -> Table:
             hop.seconds,
         )
         cells = [_microseconds(hop, part) for part in parts]
-        blocked = f"{hop.blocked_seconds * 1000:.0f}"
-        made.add((f"{hop.parent} → {hop.child}", "cyan"), str(hop.items), *cells, blocked)
-    return made.without_zeros("blocked\nms")
+        waits = [_waited(hop.blocked_seconds), _waited(hop.starved_seconds)]
+        made.add((f"{hop.parent} → {hop.child}", "cyan"), str(hop.items), *cells, *waits)
+    return made.without_zeros(*_WAITS)
+
+
+def _waited(seconds: float) -> str:
+    return "0" if seconds < _LEAST_SECONDS else f"{seconds:.2f}"
 
 
 def _microseconds(hop: HopTimes, seconds: float) -> str:

@@ -102,7 +102,7 @@ def _measured(plan: Plan, profile: ProfileReport, before: Mapping[str, _KnownNod
     digests, found = _digests(plan.spec), {}
     for node in profile.nodes:
         digest = digests.get(node.node)
-        if digest is None or not node.calls:
+        if digest is None or not node.items:
             continue
         read = {str(parent) for edge in plan.spec.inputs(node.node) for parent in edge.parents}
         known = before.get(node.node)

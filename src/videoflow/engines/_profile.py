@@ -31,13 +31,13 @@ def make_profile(plan: Plan, spendings: Mapping[str, Spending], processors: floa
     spent = {task.name: spendings.get(task.name, Spending()) for task in plan.tasks}
     tasks = [_task(task, spent[task.name]) for task in plan.tasks]
     nodes = [
-        NodeTimes(node=node.name, task=task.name, calls=found.items, seconds=found.seconds)
+        NodeTimes(node=node.name, task=task.name, items=found.items, seconds=found.seconds)
         for node in plan.spec.nodes
         for task in (plan.task_of(node.name),)
         for found in (spent[task.name].of(Part.CALL, node.name),)
     ]
     sources = {node.name for node in plan.spec.nodes if node.kind is NodeKind.PRODUCER}
-    items = max((node.calls for node in nodes if node.node in sources), default=0)
+    items = max((node.items for node in nodes if node.node in sources), default=0)
     seconds = max((task.seconds / task.replicas for task in tasks), default=0.0)
     hops = _hops(plan, spent)
     limited = _Model(tasks, nodes, processors, seconds, items).bottleneck()
@@ -104,6 +104,7 @@ def _hop(port: str, child: str, task: str, writer: Spending, reader: Spending, r
         decode_seconds=decode.seconds,
         settle_seconds=settle.seconds,
         blocked_seconds=blocked.seconds / readers,
+        starved_seconds=reader.of(Part.STARVED, port).seconds,
         processor_seconds=(encode.processor_seconds + publish.processor_seconds) / readers + reading,
     )
 

@@ -49,11 +49,18 @@ class TaskTimes(msgspec.Struct, kw_only=True):
 
 
 class NodeTimes(msgspec.Struct, kw_only=True):
-    """The calls of one node."""
+    """The calls of one node.
+
+    Attributes:
+        node: Its name.
+        task: Where it runs.
+        items: Inputs done, or items produced.
+        seconds: In its code.
+    """
 
     node: str
     task: str
-    calls: int
+    items: int
     seconds: float
 
 
@@ -71,6 +78,7 @@ class HopTimes(msgspec.Struct, kw_only=True):
         decode_seconds: Values out of messages.
         settle_seconds: Saying that an item is done.
         blocked_seconds: What the writer waited for room, which is no cost of the hop.
+        starved_seconds: What the reader waited for input, when this is where it came from.
         processor_seconds: What of the five was time of a processor: what does not depend on how busy the
             machine is beside this.
     """
@@ -85,6 +93,7 @@ class HopTimes(msgspec.Struct, kw_only=True):
     decode_seconds: float
     settle_seconds: float
     blocked_seconds: float
+    starved_seconds: float
     processor_seconds: float
 
     @property

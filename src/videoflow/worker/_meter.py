@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Part(StrEnum):
     """What a replica spends time on. Those of a hop are by port, `call` and `checkpoint` by node.
 
-    `starved` waits for input, `blocked` for room in the channel or in the memory of a port, and `paused`
-    before an attempt is made again.
+    `starved` waits for input, by the port that it came from in the end; `blocked` for room in the channel or
+    in the memory of a port; and `paused` before an attempt is made again.
     """
 
     CALL = "call"
@@ -123,6 +123,7 @@ class Meter:
         self._thread: int | None = None
         self._began = self._since = self._own_since = 0.0
         self._ended: float | None = None
+        self._starved = 0.0  # since something came
         self._processor_began = self._processor = 0.0
 
     def start(self) -> None:
@@ -166,6 +167,10 @@ class Meter:
             above.waited += frame.waited
             return
         total = sum(weight for _, weight in weights)
+        if frame.part is Part.RECEIVE:
+            for place, weight in weights:
+                self._spent(Part.STARVED, place).seconds += self._starved * weight / total
+            self._starved = 0.0
         waits = Part.BLOCKED if frame.part in _WRITES else frame.part
         for place, weight in weights:
             spent = self._spent(frame.part, place)
@@ -200,12 +205,12 @@ class Meter:
             now, top = self._seconds(), self._stack[-1]
             self._own_since = self._own_seconds()
             waited, self._since = now - self._since, now
-            if top.part is None:
-                spent = self._spent(Part.STARVED if for_input else Part.PAUSED, "")
-                spent.seconds += waited
-                spent.items += 1
-            else:
+            if top.part is not None:
                 top.waited += waited
+            elif for_input:
+                self._starved += waited
+            else:
+                self._spent(Part.PAUSED, "").seconds += waited
 
     def snapshot(self, calls: dict[str, Spent]) -> Spending:
         """Returns what was spent so far, with the calls of nodes; from any thread."""
@@ -215,6 +220,7 @@ class Meter:
             for part, places in list(self._parts.items())
         }
         parts[Part.CALL] = calls
+        parts.setdefault(Part.STARVED, {})[""] = Spent(seconds=self._starved)
         return Spending(ended - self._began if self._began else 0.0, self._processor, parts)
 
     def _spent(self, part: Part, place: str) -> Spent:
