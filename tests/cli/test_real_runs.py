@@ -182,9 +182,11 @@ def test_a_profiled_run_ends_with_what_limits_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert command(capfd, "init").status == 0
+    file = tmp_path / "flow.py"
+    file.write_text(file.read_text().replace("frames=300", "frames=40"))
     ending = command(capfd, "run-local", *words, "--engine", "threads")
     assert ending.status == 0, ending.err
-    assert "profile: 300 source items in" in ending.err
+    assert "profile: 40 source items in" in ending.err
     assert "camera → brightness" in ending.err.partition("an item")[2]
     assert "bottleneck\n  " in ending.err
     found = the_report().profile
@@ -199,7 +201,7 @@ def test_a_flow_keeps_an_option_of_its_own_that_is_called_profile(
     assert command(capfd, "init").status == 0
     file = tmp_path / "flow.py"
     text = file.read_text().replace("limit: float = 100.0)", "limit: float = 100.0, profile: bool = False)")
-    file.write_text(text)
+    file.write_text(text.replace("frames=300", "frames=3"))
     ending = command(capfd, "run-local", "flow.py", "--engine", "threads", "--profile")
     assert ending.status == 0, ending.err
     assert the_report().profile is None

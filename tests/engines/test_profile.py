@@ -59,6 +59,7 @@ def test_a_run_says_where_its_time_went(engine: str) -> None:
     assert found.bottleneck.rate == pytest.approx(200 / found.seconds)
 
 
+@pytest.mark.nightly
 def test_what_an_incarnation_spent_that_died_is_added() -> None:
     faults: dict[str, tuple[Fault, ...]] = {"heavy": (Fault("process.after", FaultAction.CRASH, 60),)}
     found = chain().run("local", profile=True, faults=faults).profile

@@ -57,16 +57,15 @@ def told(subject: Subject) -> dict[str, list[str]]:
 
 def test_what_is_fused_by_cost_is_called_with_the_same_under_the_same_ids() -> None:
     tried = 0
-    for together, apart in pairs(200, 260, PLAIN - {"latest", "live", "fatal", "killer"}):
+    for together, apart in pairs(200, 230, PLAIN - {"latest", "live", "fatal", "killer"}):
         assert told(together) == told(apart)
         tried += 1
-    assert tried >= 10
+    assert tried >= 5
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_what_is_fused_by_cost_keeps_every_promise(part: int) -> None:
+def test_what_is_fused_by_cost_keeps_every_promise() -> None:
     tried = 0
-    for subject in fused(100 * part, 100 * part + 30):
+    for subject in fused(0, 30):
         simulation = Simulation(subject)
         assert simulation.broken == ()
         for seed in range(4):
