@@ -14,18 +14,23 @@ Picture = NDArray[np.int64]
 
 
 class Pictures(vf.Producer):
-    """Small pictures of one number each, in two shapes by turns."""
+    """Small pictures of one number each.
+
+    Args:
+        count: How many.
+        every: One of so many has another shape; 1: none has.
+    """
 
     max_item_bytes = 1000
 
-    def __init__(self, count: int = 40, shapes: int = 2, **options: Unpack[vf.NodeOptions]) -> None:
+    def __init__(self, count: int = 40, every: int = 2, **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(**options)
         self.count = count
-        self.shapes = shapes
+        self.every = every
 
     def produce(self, resume: int | None) -> Iterator[vf.Item]:
         for number in range(resume or 0, self.count):
-            yield vf.Item(np.full((1 + number % self.shapes, 2), number), offset=number)
+            yield vf.Item(np.full((1 + (number % self.every == 1), 2), number), offset=number)
 
 
 class Sums(vf.Processor):
@@ -50,3 +55,9 @@ class Sums(vf.Processor):
         if self.bad in stack:
             raise ValueError(f"{self.bad} is a bad one")
         return [[int(total), len(inputs)] for total in stack.sum(axis=(1, 2))]
+
+
+class LargeSums(Sums):
+    """Might make large items, so that few of its inputs may be answered out of turn."""
+
+    max_item_bytes = 1 << 24

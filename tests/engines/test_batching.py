@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import videoflow as vf
-from tests.engines.batch_flows import Pictures, Sums
+from tests.engines.batch_flows import LargeSums, Pictures, Sums
 from tests.engines.flows import Rows
 from videoflow.graph.report import RunReport, Verdict
 
@@ -15,9 +15,9 @@ LONG_SECONDS = 60.0  # nobody may need to wait so long
 POISON: dict[str, Any] = {"on_error": {"ValueError": "poison"}}
 
 
-def total(number: int, shapes: int = 2) -> int:
+def total(number: int, every: int = 2) -> int:
     """What the picture of a number adds up to."""
-    return number * 2 * (1 + number % shapes)
+    return number * 2 * (1 + (number % every == 1))
 
 
 def run(source: Pictures, node: Sums, engine: str, folder: Path) -> RunReport:
@@ -48,6 +48,18 @@ def test_shapes_are_kept_apart_and_a_bad_one_fails_alone(tmp_path: Path) -> None
     assert [row[0] for row in report.values["rows"]] == [total(n) for n in range(40) if n != 21]
     assert max(row[1] for row in report.values["rows"]) > 1
     assert [letter.origin.rpartition("/")[2] for letter in report.dead_letters] == ["21"]
+
+
+@pytest.mark.parametrize("engine", ["threads", "local"])
+def test_a_window_that_is_used_up_is_not_waited_for(engine: str, tmp_path: Path) -> None:
+    """Inputs of one shape are answered, and no more come until the one of the other shape is, too."""
+    node = LargeSums(batch=vf.Batch(4, LONG_SECONDS / 4, "shape"), name="sums")
+    report = run(Pictures(8, 4, name="source"), node, engine, tmp_path)
+    assert [row[0] for row in report.values["rows"]] == [total(n, 4) for n in range(8)]
+    assert max(row[1] for row in report.values["rows"]) > 1
+    (found,) = [each.batches for each in report.nodes if each.node == "sums"]
+    assert found is not None
+    assert found.waits[-1][0] < LONG_SECONDS / 4, "somebody waited in vain"
 
 
 def test_who_kills_a_process_takes_no_other_input_along(tmp_path: Path) -> None:

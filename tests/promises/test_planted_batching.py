@@ -68,6 +68,15 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "test_inputs_that_waited_for_others_while_the_end_was_told_do_not_keep_a_resumed_run",
         "deadlock",
     ),
+    "a window that is used up is waited for": (
+        Change(
+            "worker/_reading.py",
+            "                if behind > plan.spread - len(lasts):\n",
+            "                if behind > plan.spread + 1000:\n",
+        ),
+        "tests/engines/test_batching.py::test_a_window_that_is_used_up_is_not_waited_for[threads]",
+        "somebody waited in vain",
+    ),
     "a commit covers what waits for others": (
         Change(
             BATCHING,

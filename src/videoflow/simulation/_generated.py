@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from videoflow.errors import FlowError
-from videoflow.graph import Compiled, Consumer, Node, Port, compile_flow, merge
+from videoflow.graph import Batch, Compiled, Consumer, Node, Port, compile_flow, merge
 from videoflow.simulation import _library as library
 from videoflow.simulation._subject import Subject, subject_of
 
@@ -45,6 +45,7 @@ FEATURES = frozenset(
         "snapshots",
         "markers",
         "effect-keys",
+        "batches",
     )
 )
 """What a graph may have."""
@@ -257,8 +258,13 @@ def _step(growing: _Growing) -> None:
     cls = _class(growing, joins=joins, deep=bool(scope), beside=beside)
     if cls is library.Moody:
         options["deterministic"] = False
+    if cls is library.Step and growing.has("batches", 0.6):
+        cls = library.Gathers
+        waits = chance.choice((0.0, 0.004, 0.05))
+        options["batch"] = Batch(chance.choice((2, 3, 5)), waits, chance.choice((None, "shape")))
     stateless = cls in (
         library.Step,
+        library.Gathers,
         library.Same,
         library.Fork,
         library.Split,
@@ -272,7 +278,8 @@ def _step(growing: _Growing) -> None:
     elif not (joins or stateless or beside) and growing.has("partitions", 0.3):
         options |= {"replicas": 2, "partition_by": chance.choice(("key", "source"))}
     if growing.has("fused", 0.9 if beside else 0.6 if growing.label(above[0]) else 0.3):
-        _group(growing, options, above, joins=joins or not isinstance(inputs[0], Port))
+        alone = joins or "batch" in options  # inputs wait in front of a task alone
+        _group(growing, options, above, joins=alone or not isinstance(inputs[0], Port))
     arguments: dict[str, Any] = {"salt": chance.randrange(1000), "large": growing.has("large", 0.5)}
     if growing.has("skips", 0.3):
         arguments["skips"] = chance.choice((2, 3, 4))

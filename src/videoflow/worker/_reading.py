@@ -4,6 +4,7 @@ Used by the shell. It refuses to begin where the position of an owned subscripti
 merely not known yet reads as no progress.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from videoflow.worker.core import actions as a
 
 _WAIT_SECONDS = 0.5
 _LAST_SECONDS = 2.0
+_LULL_SECONDS = 0.005  # in which what may be given out is given, where it is given from another process
 
 
 class Reading:
@@ -56,6 +58,7 @@ class Reading:
             for _, plan in job.program.controls
         )
         self._planned = job.program.subscriptions
+        self._lull_since: float | None = None
         self._floors: dict[SubscriptionId, Mapping[int, int]] = {}
         self.suspending = Suspending(job, backends, payloads, self._subscriptions, self._markers)
         self._reported: list[a.Progress] | None = None
@@ -102,6 +105,7 @@ class Reading:
                 self._figures.steps += 1
                 faults.reach("receive.after")
                 known = self._reported or self._nothing_known()
+                self._lull_since = None
                 return a.Pulled(deliveries, known, failed, markers, self._backends.clock.monotonic())
             progress = [self._progress(subscription) for subscription in self._subscriptions]
             pulled = a.Pulled(deliveries, progress, failed, markers, self._backends.clock.monotonic())
@@ -111,11 +115,13 @@ class Reading:
             if progress != self._reported or self._control.version != self._control_seen:
                 self._reported, self._control_seen = progress, self._control.version
                 return pulled
+            until = action.until
             if action.until is not None:
-                pulled.held_up = self._is_held_up()
-                if pulled.held_up or pulled.at >= action.until:
+                until = min(action.until, self._held_up_at(pulled.at))
+                if pulled.at >= until:
+                    pulled.held_up = pulled.at < action.until
                     return pulled
-            self._wait_for_input(action.until)
+            self._wait_for_input(until)
 
     def pull_markers(self, action: a.PullMarkers) -> list[Sequence[Delivery]]:
         """Receives the markers that have come; waits as the action says.
@@ -198,6 +204,15 @@ class Reading:
                 return value
             if self._control.quit:
                 raise Quit
+
+    def _held_up_at(self, now: float) -> float:
+        """Returns when it is taken for granted that no more can be given out; infinite where more can."""
+        if not self._is_held_up():
+            self._lull_since = None
+            return math.inf
+        if self._lull_since is None:
+            self._lull_since = now
+        return self._lull_since + _LULL_SECONDS
 
     def _is_held_up(self) -> bool:
         """Whether the window of a subscription is used up, by what this replica has not settled perhaps.
