@@ -112,6 +112,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "test_what_was_dropped_together_is_taken_apart_where_a_parent_has_failed",
         "deadlock",
     ),
+    "what was dropped beside an item is settled in the run that goes on": (
+        Change("worker/_suspending.py", "_together(_without(records, held), ", "_together(records, "),
+        "tests/simulation/test_found.py::"
+        "test_what_is_kept_with_something_dropped_is_not_taken_for_settled_when_the_run_goes_on",
+        "came again",
+    ),
     "last words are never recorded": (
         Change("worker/core/_concluding.py", "suspect=self.start.restarted", "suspect=False"),
         "tests/simulation/test_found.py::"

@@ -353,3 +353,12 @@ def test_inputs_that_waited_for_others_while_the_end_was_told_do_not_keep_a_resu
     results = [simulation.run(Schedule(0, stops=(at,), resumed=True)) for at in range(18, 26, 2)]
     assert any(result.stopped for result in results)
     assert [result.violations for result in results if result.violations] == []
+
+
+def test_what_is_kept_with_something_dropped_is_not_taken_for_settled_when_the_run_goes_on() -> None:
+    origin: Any = library.TwoPorts(3, name="source")
+    total: Any = library.Sum(2, name="total", missing="none", fuse="one")
+    saver = library.Saver(4, name="saver", fuse="one")(total(origin.latest(capacity=1), origin.port("more")))
+    late = (PlannedFault("total-0", "acquire.after", "delay", 1),)
+    stopped = [Schedule(seed, late, stops=(9,), resumed=True) for seed in range(3, 9)]
+    assert fails(*stopped, sinks=(saver,)) == []

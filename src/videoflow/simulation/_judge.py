@@ -42,8 +42,7 @@ def judge(
         unmade = died if task.mode is InputMode.SOURCE else None
         if node.options.missing == "skip" and any(made.missing for made in calls):
             violations.append(f"joins: {node.name} was called without an input, which it did not ask for")
-        drawn_anew = level is Level.SAME and found.report.resumed_from  # what live edges drop, above all
-        if node.kind is not NodeKind.PRODUCER and not (drawn_anew or _may_change(subject, node)):
+        if node.kind is not NodeKind.PRODUCER and not _may_change(subject, node):
             right = wanted.record.calls.get(node.name, [])
             lost = [] if unmade is None else unmade.record.calls.get(node.name, [])
             violations += _compared(node.name, calls, right, level, more=lost)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from videoflow import wire
-from videoflow.backends.coverage import Coverage, OriginRecord
+from videoflow.backends.coverage import Coverage, IntervalSet, OriginRecord
 from videoflow.backends.messaging import (
     Acquired,
     Completed,
@@ -142,9 +142,14 @@ class Suspending:
         """Returns what is owned, with what was settled in the earlier runs."""
         if not self.before.settled:
             return tuple(found)
+        kept: list[list[Envelope]] = [[] for _ in self._subscriptions]
+        for _, each, delivery in self._found:
+            kept[each.subscription].append(delivery.envelope)
         return tuple(
-            None if one is None else msgspec.structs.replace(one, settled=_together(records, one.settled))
-            for one, records in zip(found, self.before.settled, strict=True)
+            None
+            if one is None
+            else msgspec.structs.replace(one, settled=_together(_without(records, held), one.settled))
+            for one, records, held in zip(found, self.before.settled, kept[: self._inputs], strict=True)
         )
 
     def given(self) -> tuple[list[Sequence[Delivery]], list[Sequence[Delivery]]]:
@@ -232,6 +237,34 @@ class Suspending:
 
     def _put(self, name: str, kept: KeptDelivery) -> None:
         self._runtime.put_note(name, msgspec.msgpack.encode(kept), deadline=self._backends.deadline())
+
+
+def _without(records: Sequence[OriginRecord], kept: Sequence[Envelope]) -> list[OriginRecord]:
+    """Leaves out what is kept: what a live edge drops is in the ledger before its reader has taken it."""
+    gone: dict[tuple[str, int], IntervalSet] = {}
+    for envelope in kept:
+        node, epoch, ordinal = envelope.origin
+        for first, last in envelope.intervals or ((ordinal, ordinal),):
+            gone.setdefault((node, epoch), IntervalSet()).add(first, last)
+    none = IntervalSet()
+    return [
+        msgspec.structs.replace(
+            record,
+            ordinals=[
+                (
+                    kind,
+                    cause,
+                    [
+                        part
+                        for first, last in intervals
+                        for part in gone.get((record.node, record.epoch), none).missing(first, last)
+                    ],
+                )
+                for kind, cause, intervals in record.ordinals
+            ],
+        )
+        for record in records
+    ]
 
 
 def _together(first: Sequence[OriginRecord], second: Sequence[OriginRecord]) -> tuple[OriginRecord, ...]:
