@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from videoflow.cli._outcome import ending_blocks, more_dead_letters
 from videoflow.cli._summary import summary_lines
 from videoflow.graph.report import (
+    BatchReport,
     DeadLetterReport,
     EdgeReport,
     FailureReport,
@@ -234,3 +235,15 @@ def test_a_notebook_shows_verdict_ledger_and_failure_with_everything_escaped() -
         assert part in html, part
     assert "<script>" not in html
     assert html.count("<table") == html.count("</table>") == 5
+
+
+def test_how_large_batches_were_and_how_long_inputs_waited_is_shown() -> None:
+    sizes = {1: 2, 3: 4, 8: 90}
+    batches = BatchReport(
+        calls=96, mean_items=7.6, sizes=sizes, waits=[(0.002, 734)], p50_wait_seconds=0.0015
+    )
+    shown = text_of(report(nodes=[NodeReport(node="detect", task="detect", items=734, batches=batches)]))
+    row = next(line.split() for line in shown.splitlines() if line.startswith("detect") and "7.6" in line)
+    assert row[:4] == ["detect", "96", "7.6", "1.5"]
+    assert "2 of 1, 4 of 3, 90 of 8" in shown
+    assert "batches of" not in text_of(report(nodes=[NodeReport(node="draw", task="draw")]))

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -158,6 +158,38 @@ def test_a_batch_method_alone_is_called_with_one_input() -> None:
     assert Invoker(Batched()).call((4,), CTX) == [Out(8, "out")]
     with pytest.raises(vf.EmissionRefused, match="given 1 input"):
         Invoker(Short()).call((4,), CTX)
+
+
+def test_results_of_a_batch_are_all_that_results_of_one_may_be() -> None:
+    class Batched(vf.Processor):
+        ports = ("out", "more")
+        many: Mapping[str, int] = {"out": 2}
+
+        def process_batch(self, inputs: list[int]) -> Iterator[Any]:
+            yield inputs[0] * 2
+            yield vf.SKIP
+            yield vf.Out(inputs[2], "more")
+            yield (value for value in (inputs[3], None))
+
+    made = Invoker(Batched()).call_batch([(1,), (2,), (3,), (4,)], CTX)
+    assert made == [[Out(2, "out")], [], [Out(3, "more")], [Out(4, "out"), Out(None, "out")]]
+    with pytest.raises(IndexError):
+        Invoker(Batched()).call((1,), CTX)
+
+
+def test_inputs_that_meet_come_to_a_batch_as_they_meet_and_each_has_one_result() -> None:
+    class Pairs(vf.Processor):
+        def process(self, one: int, other: int) -> int:
+            raise AssertionError("a node that batches is not called alone in another way")
+
+        def process_batch(self, inputs: list[tuple[int, int]]) -> list[int]:
+            return [one + other for one, other in inputs][:2]
+
+    pairs = Invoker(Pairs(), batches=True)
+    assert pairs.call_batch([(1, 2), (3, 4)], CTX) == [[Out(3, "out")], [Out(7, "out")]]
+    assert pairs.call((5, 6), CTX) == [Out(11, "out")]
+    with pytest.raises(vf.EmissionRefused, match="given 3 inputs"):
+        pairs.call_batch([(1, 2), (3, 4), (5, 6)], CTX)
 
 
 def test_flush_has_any_number_of_outputs_and_none_of_them_by_none() -> None:

@@ -120,6 +120,10 @@ class BatchingCore(ReaderCore):
                 answers = [(answer,)]
         self._held_up, self._behind_news = False, True
         given = iter(answers)
+        if not self._ordered:
+            gone = set(map(id, members))
+            self._gathered = [one for one in self._gathered if id(one) not in gone]
         for one in members:
-            self._gathered = [other for other in self._gathered if other is not one]
+            if self._ordered:
+                del self._gathered[0]
             yield from self._work_on(one.group, one.element, next(given) if one.called else ())
