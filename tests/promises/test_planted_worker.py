@@ -118,6 +118,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "test_what_is_kept_with_something_dropped_is_not_taken_for_settled_when_the_run_goes_on",
         "came again",
     ),
+    "what is published meanwhile is told later": (
+        Change("worker/core/_source.py", ", held, self.pending.inner)", ", held)"),
+        "tests/simulation/test_found.py::"
+        "test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_died_then",
+        "which does not exist",
+    ),
     "last words are never recorded": (
         Change("worker/core/_concluding.py", "suspect=self.start.restarted", "suspect=False"),
         "tests/simulation/test_found.py::"

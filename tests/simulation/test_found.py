@@ -362,3 +362,11 @@ def test_what_is_kept_with_something_dropped_is_not_taken_for_settled_when_the_r
     late = (PlannedFault("total-0", "acquire.after", "delay", 1),)
     stopped = [Schedule(seed, late, stops=(9,), resumed=True) for seed in range(3, 9)]
     assert fails(*stopped, sinks=(saver,)) == []
+
+
+def test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_died_then() -> None:
+    step = library.Step(1, name="step", fuse="one")(library.Source(6, name="source", fuse="one"))
+    died = (PlannedFault("source-0", "tombstone.before", "raise", 1),)
+    late = (PlannedFault("rows-0", "acquire.after", "delay", 1), *died)
+    stopped = [Schedule(seed, late, stops=(stop,)) for seed in range(12) for stop in (12, 16)]
+    assert fails(*stopped, sinks=(library.Rows(name="rows")(step.latest(capacity=1)),)) == []

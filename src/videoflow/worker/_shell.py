@@ -13,7 +13,7 @@ import msgspec
 from videoflow import faults, wire
 from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import Kind
-from videoflow.backends.outcomes import SettleConfirmed, SettlementOutcome
+from videoflow.backends.outcomes import PublicationOutcome, SettleConfirmed, SettlementOutcome
 from videoflow.backends.runtime import CommitOutcome, Desired, OutboxEntry, TaskCommit
 from videoflow.clock import Clock
 from videoflow.ids import hash_id
@@ -68,7 +68,8 @@ class Shell:
         )
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
-        self._linger = linger(lambda held: self._writing.publish(a.Publish(held)), backends.clock)
+        self._linger = linger(self._publish_held, backends.clock)
+        self._held_inner: Sequence[a.InnerFate] = ()
         self._perform: dict[type, Callable[[Any], Any]] = {
             a.Pull: self._reading.pull,
             a.PullMarkers: self._reading.pull_markers,
@@ -216,11 +217,18 @@ class Shell:
     def _next_item(self, action: a.NextItem) -> a.Sourced:
         faults.reach("source.item")
         offset = action.position.offset
+        self._held_inner = action.inner
         self._linger.hold(action.held)
         answer = self._nodes.next_item(None if offset is None else offset + 1)
         said = self._linger.release()
         faults.reach("process.after")
         return a.Sourced(answer, said)
+
+    def _publish_held(self, held: Sequence[a.Publication]) -> Sequence[PublicationOutcome]:
+        """Publishes what a source held back; what became of it inside the task is told before."""
+        if self._held_inner:
+            self._reporter.inner(self._held_inner)
+        return self._writing.publish(a.Publish(held))
 
     def _pause(self, action: a.Pause) -> None:
         clock, deadline = self._backends.clock, self._backends.deadline(action.seconds)

@@ -109,7 +109,7 @@ class SourceCore(Marked):
     def _next_item(self) -> Steps:
         """Asks for the next item; what is held may be published meanwhile."""
         held = self.pending.flat()
-        sourced = yield NextItem(self._position, held)
+        sourced = yield NextItem(self._position, held, self.pending.inner)
         if sourced.said:
             left = [p for p, outcome in zip(held, sourced.said, strict=True) if is_to_come(outcome)]
             self.pending.publications = [("", left)] if left else []

@@ -153,10 +153,12 @@ class NextItem(msgspec.Struct):
     Attributes:
         position: The last position whose item was taken, for a source that has to be started again.
         held: To be published meanwhile, all of it, where the source takes its time.
+        inner: What became of the held items inside the task, to be told before.
     """
 
     position: SourcePosition
     held: Sequence[Publication] = ()
+    inner: Sequence[InnerFate] = ()
 
 
 class Pause(msgspec.Struct):
