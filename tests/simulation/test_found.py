@@ -370,3 +370,10 @@ def test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_
     late = (PlannedFault("rows-0", "acquire.after", "delay", 1), *died)
     stopped = [Schedule(seed, late, stops=(stop,)) for seed in range(12) for stop in (12, 16)]
     assert fails(*stopped, sinks=(library.Rows(name="rows")(step.latest(capacity=1)),)) == []
+
+
+def test_the_end_of_an_epoch_that_is_kept_takes_nothing_out_of_what_was_settled() -> None:
+    words = library.LastWords(1, name="words", fuse="one")(library.Live(2, name="source", fuse="one"))
+    died = (PlannedFault("source-0", "publish.accepted", "crash", 1),)
+    stopped = [Schedule(seed, died, stops=(stop,), resumed=True) for seed in range(6) for stop in (20, 30)]
+    assert fails(*stopped, sinks=(library.Saver(1, name="saver")(words.latest(capacity=1)),)) == []

@@ -242,7 +242,7 @@ class Suspending:
 def _without(records: Sequence[OriginRecord], kept: Sequence[Envelope]) -> list[OriginRecord]:
     """Leaves out what is kept: what a live edge drops is in the ledger before its reader has taken it."""
     gone: dict[tuple[str, int], IntervalSet] = {}
-    for envelope in kept:
+    for envelope in (each for each in kept if each.kind is Kind.SKIP and not each.path):
         node, epoch, ordinal = envelope.origin
         for first, last in envelope.intervals or ((ordinal, ordinal),):
             gone.setdefault((node, epoch), IntervalSet()).add(first, last)
