@@ -377,3 +377,15 @@ def test_the_end_of_an_epoch_that_is_kept_takes_nothing_out_of_what_was_settled(
     died = (PlannedFault("source-0", "publish.accepted", "crash", 1),)
     stopped = [Schedule(seed, died, stops=(stop,), resumed=True) for seed in range(6) for stop in (20, 30)]
     assert fails(*stopped, sinks=(library.Saver(1, name="saver")(words.latest(capacity=1)),)) == []
+
+
+def test_what_a_sink_holds_of_an_epoch_is_given_again_although_the_epoch_is_over() -> None:
+    origin = library.Live(3, name="source")
+    steered: Any = library.Steered(1, name="steered", fuse="one")
+    sink = library.Saver(4, name="saver", fuse="one")(steered(origin))
+    steered.control(origin)
+    faults = (
+        PlannedFault("source-0", "source.item", "raise", 3),
+        PlannedFault("steered-0", "settle.sent", "crash", 2),
+    )
+    assert fails(*(Schedule(seed, faults) for seed in range(24)), sinks=(sink,)) == []

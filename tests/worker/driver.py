@@ -126,7 +126,7 @@ class Bench:
         self.epochs: dict[tuple[str, int], dict[str, int]] = {}
         self.outbox: dict[bytes, actions.Publication] = {}
         self.once: dict[tuple[str, str], tuple[bytes, ...]] = {}
-        self.given = 0
+        self.given: dict[str, int] = {}
         self.item_seconds: float | None = None  # by chance, so that some are published alone
         self.written: dict[str, list[Any]] = {}
         self.lengths: dict[str, int] = {}
@@ -285,10 +285,10 @@ class Bench:
         """Gives the next item: after the last one, or, live, whatever comes next."""
         items = self.items[replica.task.name]
         resumable = replica.program.entry.spec.traits.resumable
-        number = position.ordinal + 1 if resumable else self.given
+        number = position.ordinal + 1 if resumable else self.given.get(replica.task.name, 0)
         if number >= len(items) or self.failed is not None:
             return actions.Sourced(actions.SourceEnded())
-        self.given = number + 1
+        self.given[replica.task.name] = number + 1
         seconds = self.random.choice((0.0, 1.0)) if self.item_seconds is None else self.item_seconds
         ready = actions.ItemReady(number, [("out", items[number], None)], seconds=seconds)
         return actions.Sourced(ready)

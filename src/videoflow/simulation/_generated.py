@@ -55,7 +55,7 @@ _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
-_SHARES = {"moody": (0.1, 0.5), "latest": (0.15, 0.6), "fatal": (0.12, 0.8), "effect-keys": (0.4, 0.9)}
+_SHARES = {"moody": (0.1, 0.5), "latest": (0.25, 0.6), "fatal": (0.12, 0.8), "effect-keys": (0.4, 0.9)}
 """Feature → how often it is drawn where it could be: usually, and in a graph that is to have much of it."""
 WISHES: tuple[frozenset[str], ...] = tuple(
     frozenset(wished.split())

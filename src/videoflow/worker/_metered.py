@@ -42,6 +42,9 @@ from videoflow.worker._payloads import Payloads
 from videoflow.worker.core import actions as a
 from videoflow.worker.core.actions import Failure, Publication
 
+Perform = Callable[[Any, Any], Any]
+"""How a shell performs an action: called with the shell, and the action."""
+
 
 def port_of(channel: ChannelId) -> str:
     """Returns the port that a channel carries, as people write it."""
@@ -55,22 +58,20 @@ def _counted(channels: Sequence[ChannelId]) -> Shares:
     return [(port_of(channel), count) for channel, count in found.items()]
 
 
-def metered_records(
-    meter: Meter, perform: Mapping[type, Callable[[Any], Any]]
-) -> dict[type, Callable[[Any], Any]]:
-    """Returns how a shell performs the actions that write records of the run, measured."""
+def metered_records(meter: Meter, perform: Mapping[type, Perform]) -> Mapping[type, Perform]:
+    """Returns how a shell performs its actions, those that write records of the run measured."""
 
-    def measured(action: type) -> Callable[[Any], Any]:
+    def measured(action: type) -> Perform:
         plain = perform[action]
-        return lambda given: meter.spend(Part.COMMIT, "", plain, given)
+        return lambda shell, given: meter.spend(Part.COMMIT, "", plain, shell, given)
 
     plain_checkpoint = perform[a.Checkpoint]
 
-    def checkpoint(given: a.Checkpoint) -> object:
-        return meter.spend(Part.CHECKPOINT, given.node, plain_checkpoint, given)
+    def checkpoint(shell: object, given: a.Checkpoint) -> object:
+        return meter.spend(Part.CHECKPOINT, given.node, plain_checkpoint, shell, given)
 
     records = (a.Commit, a.KeepOnce, a.ForgetOnce, a.KeepEpochs, a.RecordStarted, a.PutAside)
-    return {**{action: measured(action) for action in records}, a.Checkpoint: checkpoint}
+    return {**perform, **{action: measured(action) for action in records}, a.Checkpoint: checkpoint}
 
 
 class MeteredPayloads(Payloads):

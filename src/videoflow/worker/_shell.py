@@ -5,8 +5,8 @@ decides nothing that the rules decide: the core does. User code and contract cal
 calls `run`. It refuses to go on under an owner that was replaced.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -21,7 +21,7 @@ from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._job import Backends, Job, Quit
 from videoflow.worker._linger import Linger, Lingers, Publishes
-from videoflow.worker._metered import MeteredPayloads, metered_records
+from videoflow.worker._metered import MeteredPayloads, Perform, metered_records
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
 from videoflow.worker._reading import Reading
@@ -70,39 +70,7 @@ class Shell:
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._linger = linger(self._publish_held, backends.clock)
         self._held_inner: Sequence[a.InnerFate] = ()
-        self._perform: dict[type, Callable[[Any], Any]] = {
-            a.Pull: self._reading.pull,
-            a.PullMarkers: self._reading.pull_markers,
-            a.Load: self._reading.load,
-            a.Burst: lambda action: action.walk.run(
-                action.deliveries, self._reading.load_one, self._nodes.call
-            ),
-            a.Call: lambda action: self._nodes.call(action.node, action.element, action.attempt),
-            a.CallBatch: self._call_batch,
-            a.Control: lambda action: self._nodes.control(action.node, action.element, action.attempt),
-            a.Flush: lambda action: self._nodes.flush(action.node),
-            a.Checkpoint: self._checkpoint,
-            a.HoldState: lambda _: self._nodes.hold_changes(),
-            a.NextItem: self._next_item,
-            a.Pause: self._pause,
-            a.Publish: self._writing.publish,
-            a.Republish: self._writing.republish,
-            a.Announced: self._writing.announced,
-            a.Commit: self._commit,
-            a.KeepOnce: self._keep_once,
-            a.ForgetOnce: lambda _: self._runtime.forget_once(self._job.task, deadline=self._deadline()),
-            a.KeepEpochs: self._keep_epochs,
-            a.Recall: self._recall,
-            a.Settle: self._settle,
-            a.PutAside: self._put_aside,
-            a.Attempts: self._attempts,
-            a.RecordStarted: self._record_started,
-            a.FailRun: self._fail_run,
-            a.Suspend: lambda action: self._reading.suspending.suspend(keep=action.keep),
-            a.Terminate: self._writing.terminate,
-        }
-        if meter is not None:
-            self._perform |= metered_records(meter, self._perform)
+        self._perform = self._PERFORM if meter is None else metered_records(meter, self._PERFORM)
 
     def run(self) -> Kind | None:
         """Runs until the task has ended; returns the kind of its terminator, None when told to quit.
@@ -126,7 +94,7 @@ class Shell:
         """
         if self._control.quit:
             raise Quit
-        answer: a.Answer = self._perform[type(action)](action)
+        answer: a.Answer = self._perform[type(action)](self, action)
         return answer
 
     # Starting and ending ----------------------------------------------------------------------
@@ -238,6 +206,9 @@ class Shell:
                 raise Quit
 
     # Committing and settling ------------------------------------------------------------------
+
+    def _burst(self, action: a.Burst) -> a.BurstOutcome:
+        return action.walk.run(action.deliveries, self._reading.load_one, self._nodes.call)
 
     def _checkpoint(self, action: a.Checkpoint) -> int | a.Failure:
         if action.hold:
@@ -358,3 +329,34 @@ class Shell:
     @property
     def _failed_note(self) -> str:
         return f"failed/{self._job.task}/{self._job.slot}"
+
+    # What performs each action; of the class, since a worker is started often where runs are simulated.
+    _PERFORM: ClassVar[Mapping[type, Perform]] = {
+        a.Pull: lambda self, action: self._reading.pull(action),
+        a.PullMarkers: lambda self, action: self._reading.pull_markers(action),
+        a.Load: lambda self, action: self._reading.load(action),
+        a.Burst: _burst,
+        a.Call: lambda self, action: self._nodes.call(action.node, action.element, action.attempt),
+        a.CallBatch: _call_batch,
+        a.Control: lambda self, action: self._nodes.control(action.node, action.element, action.attempt),
+        a.Flush: lambda self, action: self._nodes.flush(action.node),
+        a.Checkpoint: _checkpoint,
+        a.HoldState: lambda self, _: self._nodes.hold_changes(),
+        a.NextItem: _next_item,
+        a.Pause: _pause,
+        a.Publish: lambda self, action: self._writing.publish(action),
+        a.Republish: lambda self, action: self._writing.republish(action),
+        a.Announced: lambda self, action: self._writing.announced(action),
+        a.Commit: _commit,
+        a.KeepOnce: _keep_once,
+        a.ForgetOnce: lambda self, _: self._runtime.forget_once(self._job.task, deadline=self._deadline()),
+        a.KeepEpochs: _keep_epochs,
+        a.Recall: _recall,
+        a.Settle: _settle,
+        a.PutAside: _put_aside,
+        a.Attempts: _attempts,
+        a.RecordStarted: _record_started,
+        a.FailRun: _fail_run,
+        a.Suspend: lambda self, action: self._reading.suspending.suspend(keep=action.keep),
+        a.Terminate: lambda self, action: self._writing.terminate(action),
+    }

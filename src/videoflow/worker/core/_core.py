@@ -209,8 +209,6 @@ class ReaderCore(Checkpointing):
             yield from self.last_markers()
             yield from self.last_checkpoint()
             return True
-        if self._ended_epochs and all(p.drained for p in self._progress):
-            yield from self.settle(Pending([], self._ended_epochs.settled()))
         aborted = any(p.aborted for p in self._progress)
         if aborted and all(p.sealed for p in self._progress):
             self._gaps_closed = True
@@ -219,6 +217,8 @@ class ReaderCore(Checkpointing):
                 yield from self.last_checkpoint()
             elif not aborted:
                 yield from self._refuse_hole()
+            if self._ended_epochs and not (self.holding and self.holding.inputs):
+                yield from self.settle(Pending([], self._ended_epochs.settled()))
         return False
 
     def _refuse_hole(self) -> Steps:
@@ -325,13 +325,11 @@ class ReaderCore(Checkpointing):
             yield from self._work_gathered(everything=True)
         for ended in self._order.ended_epochs:
             self._ended_epochs.add(ended)
-            if not self._partitioned or self.start.slot == 0:
+            if self.holding is None and (not self._partitioned or self.start.slot == 0):
                 self.pending.publications.append(self.walk.control(ended[0].delivery.envelope))
                 self.pending.inputs += 1
         if self._competing:
             self.pending.settlements += self._ended_epochs.settled()
-        elif self._order.ended_epochs and self.holding is not None:
-            yield from self.conclude_pending()
         self._order.ended_epochs.clear()
 
     def conclude_pending(self) -> Steps:
@@ -355,8 +353,8 @@ class ReaderCore(Checkpointing):
 
     def settle(self, pending: Pending) -> Steps:
         """Settles until nothing is unknown; of epochs that are over it is kept before."""
-        if pending.settlements and not (self._competing or self.pending):
-            yield from self._ended_epochs.keep()
+        if not self._competing:
+            yield from self._ended_epochs.keep(pending.settlements)
         yield from super().settle(pending)
 
     def _keep_once(self, pending: Pending) -> Steps:

@@ -7,7 +7,7 @@ before that the epoch is over. It refuses nothing.
 from collections.abc import Sequence
 
 from videoflow.backends.messaging import Completed, CompletedReason
-from videoflow.worker.core._groups import Held
+from videoflow.worker.core._groups import Held, Message, message_of
 from videoflow.worker.core._pending import Settlements
 from videoflow.worker.core.actions import KeepEpochs, Steps
 
@@ -17,8 +17,8 @@ class EndedEpochs:
 
     def __init__(self) -> None:
         self._held: list[Held] = []
+        self._ends: dict[Message, tuple[str, int]] = {}
         self._over: dict[str, int] = {}
-        self._kept: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._held)
@@ -26,14 +26,23 @@ class EndedEpochs:
     def add(self, ended: Sequence[Held]) -> None:
         """Adds what the parents say of one epoch."""
         self._held += ended
-        origin = ended[0].delivery.envelope.origin
-        self._over[origin.node] = origin.epoch + 1
+        for delivery in (held.delivery for held in ended):
+            self._ends[message_of(delivery.token)] = delivery.envelope.origin[:2]
 
-    def keep(self) -> Steps:
-        """Keeps in which epochs sources are, where that is news."""
-        if self._over != self._kept:
-            self._kept = dict(self._over)
-            yield KeepEpochs(self._kept)
+    def keep(self, settlements: Settlements) -> Steps:
+        """Keeps in which epochs sources are whose ends are among what is to be settled, where that is news.
+
+        What came before an end is settled before it, or with it. Of an end that waits for something, as for
+        a sink that holds what came before, nothing is kept.
+        """
+        news = False
+        for token, _ in settlements if self._ends else ():
+            node, epoch = self._ends.pop(message_of(token), ("", -1))
+            if self._over.get(node, 0) <= epoch:
+                self._over[node] = epoch + 1
+                news = True
+        if news:
+            yield KeepEpochs(dict(self._over))
 
     def settled(self) -> Settlements:
         """Returns how all are settled, and forgets them."""
