@@ -5,6 +5,7 @@
 #   make storm  the long crash tests
 #   make nightly   long histories, and every planted defect
 #   make bench  speed as ratios to floors and peers; BENCH= names workloads and options, such as "W1a W2 --rounds 3"
+#   make soak   an hour at full rate, with what it holds and how long items take; SECONDS= for less
 #   make simulate   100 000 simulated schedules of faults, and what they hit
 # PYTHON= names an interpreter (3.11 or newer), VENV= another folder for the environment.
 
@@ -16,12 +17,13 @@ VENV ?= .venv
 SOURCE ?=
 OUT ?= out/demo
 BENCH ?=
+SECONDS ?= 3600
 BIN := $(abspath $(VENV))/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 # What is used is compiled when it is first used, and of most of what is installed nothing is.
 INSTALL := $(PIP) install --no-compile
 
-.PHONY: help venv demo test lint storm nightly simulate bench clean
+.PHONY: help venv demo test lint storm nightly simulate bench soak clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +66,9 @@ simulate: venv
 bench: venv
 	@"$(BIN)/python" -m benchmarks.setup
 	@"$(BIN)/python" -m benchmarks $(BENCH)
+
+soak: venv
+	@"$(BIN)/python" -m benchmarks.soak --seconds $(SECONDS)
 
 clean:
 	rm -rf .work out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
