@@ -33,6 +33,7 @@ HOUR_SECONDS = 3600.0
 SIDE = 256  # 64 KiB an item: through payload slots, not inside the envelope
 ITEM_BYTES = SIDE * SIDE
 _ROWS = 30  # of the table
+_LEAST_LOOKS = 2  # or there is no slope
 _SETTLED = 0.25  # of the time, after which what warms up is warm
 _LEGEND = (
     "Latency: microseconds from the source to the sink, through full buffers at full rate. Private memory is "
@@ -139,7 +140,7 @@ def soak(seconds: float, period_seconds: float, told: Callable[[Look], None]) ->
     """Runs at full rate for a while, and looks at the end of every period.
 
     Args:
-        seconds: How long, at least two periods.
+        seconds: How long; it goes on until two periods are over.
         period_seconds: How often it is looked at.
         told: Called with each look.
 
@@ -156,7 +157,7 @@ def soak(seconds: float, period_seconds: float, told: Callable[[Look], None]) ->
         began = time.monotonic()
         looks: list[Look] = []
         try:
-            while time.monotonic() - began < seconds:
+            while len(looks) < _LEAST_LOOKS or time.monotonic() - began < seconds:
                 row = _next_row(run, path, len(looks))
                 items = (looks[-1].held.items if looks else 0) + row["items"]
                 held = held_by(run, items)

@@ -10,8 +10,8 @@ from benchmarks.holding import Held, held_by
 from videoflow.engines._local_run import LocalRun
 
 ITEM_BYTES = 256
-PATIENCE_SECONDS = 600.0
 _LOOK_SECONDS = 0.01
+_STILL_LOOKS = 3000
 Build = Callable[[Path, Sequence[int]], vf.Flow]
 
 
@@ -106,14 +106,15 @@ def held_at(build: Build, folder: Path, marks: Sequence[int]) -> tuple[list[Held
 
 
 def _await(run: LocalRun, items: int) -> None:
-    """Waits until so many items have come through all nodes."""
-    for _ in range(int(PATIENCE_SECONDS / _LOOK_SECONDS)):
+    """Waits until so many items have come through all nodes, as long as any of them moves."""
+    before, still = None, 0
+    while still < _STILL_LOOKS:
         nodes = run.status().nodes
-        if len(nodes) == len(run.plan.spec.nodes) and all(
-            node.items == items and not node.queue for node in nodes
-        ):
+        if len(nodes) == len(run.plan.spec.nodes) and all(n.items == items and not n.queue for n in nodes):
             return
         assert run.wait_for(_LOOK_SECONDS) is None, run.wait().failure
+        now = [node.items for node in nodes]
+        before, still = now, still + 1 if now == before else 0
     raise AssertionError(f"{items} items did not come through: {run.status()}")
 
 
