@@ -258,3 +258,18 @@ def test_a_dead_reader_gives_its_pins_back() -> None:
         run.die("sink")
         run.emptied()
         pinned.close()
+
+
+def test_what_a_dead_writer_said_is_read_by_who_starts_before_it_comes_back() -> None:
+    """Otherwise what other writers said later takes all the credit, and what comes first finds no room."""
+    reads = exclusive("middle", FIRST)
+    with running(reads) as run:
+        run.die("middle")
+        for number in range(2):
+            run.publish("source", data(FIRST, number))
+        run.die("source")
+        run.start("middle")
+        messaging, _ = run.workers["middle"]
+        messaging.acquire(reads, 2, deadline=CLOCK.monotonic() + 10)
+        found = messaging.receive(reads, deadline=0.0, after={0: -1})
+        assert [delivery.envelope.origin.ordinal for delivery in found] == [0, 1]

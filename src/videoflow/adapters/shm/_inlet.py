@@ -251,6 +251,8 @@ class Inlet(Leases):
             while at < end and is_settled(self._words[cells + (at & mask)], at):
                 at += 1
             floors[slot] = at - 1
+            if not (self.place.given or self.place.gated):  # or what others wrote later takes all the credit
+                self.heads[slot] = max(self.heads[slot], end)
             for left in range(at, 0 if self.place.given else end):
                 word = self._words[cells + (left & mask)]
                 if (word >> 16, word & 255) == (left, RECEIVED) and (slot, left) not in self.held:
