@@ -64,7 +64,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
             "        self._held_up, self._behind_news = False, True\n",
             "        self._held_up = False\n",
         ),
-        "tests/simulation/test_found.py::"
+        "tests/simulation/test_found_ends.py::"
         "test_inputs_that_waited_for_others_while_the_end_was_told_do_not_keep_a_resumed_run",
         "deadlock",
     ),

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from videoflow.graph import Node, compile_flow
-from videoflow.simulation import FEATURES, Simulation, Subject, generate, subject_of
+from videoflow.simulation import FEATURES, Schedule, Simulation, Subject, generate, subject_of
 from videoflow.simulation import _library as library
 
 Build = Callable[[], list[Node]]
@@ -45,3 +45,9 @@ def diamond(items: int = 6, trouble: Mapping[str, list[int]] | None = None) -> S
     meet: Any = library.Step(2, name="meet")
     sink: Any = library.Rows(name="rows")
     return simulated(sink(meet(left(origin), origin)))
+
+
+def fails(*schedules: Schedule, sinks: tuple[Any, ...]) -> list[str]:
+    simulation = simulated(*sinks)
+    assert simulation.broken == ()
+    return [v for schedule in schedules for v in simulation.run(schedule).violations]

@@ -14,7 +14,7 @@ from videoflow import faults, wire
 from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import Kind
 from videoflow.backends.outcomes import PublicationOutcome, SettleConfirmed, SettlementOutcome
-from videoflow.backends.runtime import CommitOutcome, Desired, OutboxEntry, TaskCommit
+from videoflow.backends.runtime import CommitOutcome, Desired, FirstFailure, OutboxEntry, TaskCommit
 from videoflow.clock import Clock
 from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
@@ -319,12 +319,23 @@ class Shell:
     def _fail_run(self, action: a.FailRun) -> None:
         standing = self._runtime.fail_first(action.failure, deadline=self._deadline())
         self._runtime.put_note(self._failed_note, b"", deadline=self._deadline())
+        self._tell_failed(standing)
+
+    def _tell_failed(self, standing: FirstFailure) -> None:
         self._runtime.raise_desired(Desired.ABORT, deadline=self._deadline())
         self._reporter.failed(standing)
 
     def _has_failed(self) -> bool:
-        """Whether this replica has failed the run before; another failure may have been the first."""
-        return self._failed_note in self._runtime.notes(self._failed_note, deadline=self._deadline())
+        """Whether this replica has failed the run before; another failure may have been the first.
+
+        It may have died before anybody was told, so that this is done again.
+        """
+        if self._failed_note not in self._runtime.notes(self._failed_note, deadline=self._deadline()):
+            return False
+        standing = self._runtime.first_failure(deadline=self._deadline())
+        if standing is not None:
+            self._tell_failed(standing)
+        return True
 
     @property
     def _failed_note(self) -> str:
