@@ -22,6 +22,8 @@ MOST_REPORT_BYTES = 8 << 10
 # What was committed last with what it said: a burst of 32 inputs.
 MOST_STORED_BYTES = 24 << 10
 MILLION = 1_000_000
+# Less than any object kept of each item; SQLite's cache, up to 2 MiB in each of five processes, may fill late.
+JOINED_BYTES_AN_ITEM = 4.0
 
 
 @pytest.mark.parametrize(
@@ -39,10 +41,12 @@ def test_a_run_of_many_items_holds_no_more_than_one_of_few(
 @pytest.mark.nightly
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize(
-    ("build", "items"), [(chain, 10 * MILLION), (joined, MILLION)], ids=["chain", "joined"]
+    ("build", "items", "most"),
+    [(chain, 10 * MILLION, 1.0), (joined, MILLION, JOINED_BYTES_AN_ITEM)],
+    ids=["chain", "joined"],
 )
 def test_memory_is_flat_over_millions_of_items(
-    build: Build, items: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    build: Build, items: int, most: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tenth = items // 10
     marks = [mark for mark in (1000, 10_000, 100_000) if mark < tenth]
@@ -52,7 +56,7 @@ def test_memory_is_flat_over_millions_of_items(
     check_state(found, report_bytes)
     settled = [held for held in found if held.items >= tenth]
     whole = slope([(held.items, sum(held.private_bytes.values()) + held.shared_bytes) for held in settled])
-    assert whole <= 1.0, f"{whole:.2f} bytes an item, of all processes together"
+    assert whole <= most, f"{whole:.2f} bytes an item, of all processes together"
 
 
 def growth(build: Build, folder: Path, marks: Sequence[int]) -> tuple[list[Held], int]:
