@@ -22,7 +22,7 @@ MOST_REPORT_BYTES = 8 << 10
 # What was committed last with what it said: a burst of 32 inputs.
 MOST_STORED_BYTES = 24 << 10
 MILLION = 1_000_000
-# Less than any object kept of each item; SQLite's cache, up to 2 MiB in each of five processes, may fill late.
+# Less than any object kept of each item; SQLite's caches, 2 MiB at most in each of five processes, fill late.
 JOINED_BYTES_AN_ITEM = 4.0
 
 

@@ -19,7 +19,7 @@ from videoflow.graph.report import Verdict
 FIRST = 2  # runs, after which what is loaded and made once is there
 PATIENCE_SECONDS = 10.0
 LOOK_SECONDS = 0.002
-BYTES_A_RUN = 64.0
+BYTES_A_RUN = 128.0
 BYTES_A_RUN_IN_PROCESSES = 4096.0
 
 
