@@ -2,15 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.simulation.graphs import simulated, source
 from videoflow.graph import State
+from videoflow.nodes import Collect
 from videoflow.simulation import PlannedFault, Schedule, Simulation
 from videoflow.simulation import _library as library
 from videoflow.worker import Shell
 from videoflow.worker.core._concluding import Concluding
-from videoflow.worker.core.actions import Steps
+from videoflow.worker.core.actions import Recall, Steps
 
 REPUBLISH = Concluding.republish
 
@@ -34,7 +36,7 @@ def test_who_is_asked_again_for_what_is_on_record_is_seen(monkeypatch: pytest.Mo
     simulation = simulated(library.Rows(name="rows")(library.Moody(1, name="moody", **options)(source(4))))
     died = tuple(PlannedFault(f"moody-{slot}", "commit.after", "crash") for slot in (0, 1))
     assert simulation.run(Schedule(1, died)).violations == ()
-    monkeypatch.setattr(Shell, "_recall", lambda *_: None)
+    monkeypatch.setattr(Shell, "_PERFORM", {**Shell._PERFORM, Recall: lambda *_: None})
     again = Simulation(simulation.subject).run(Schedule(1, died))
     assert again.violations == ("once: moody was called for what it had answered on record",)
 
@@ -67,3 +69,10 @@ def test_a_source_and_a_sink_beside_their_neighbours_keep_every_promise(kind: An
     assert simulation.broken == ()
     for seed in range(6):
         assert simulation.run(simulation.schedule(seed)).violations == ()
+
+
+def test_rows_with_arrays_in_them_are_compared_like_others() -> None:
+    origin: Any = library.Source(3, large=True, name="source")
+    simulation = simulated(Collect(name="rows")(origin))
+    assert isinstance(simulation.reference(None).report.values["rows"][0]["array"], np.ndarray)
+    assert simulation.run(Schedule(1, (PlannedFault("rows-0", "settle.sent", "crash"),))).violations == ()

@@ -13,7 +13,7 @@ from videoflow.planner.plan import InputMode
 from videoflow.simulation._account import Outcome
 from videoflow.simulation._levels import Level, levels_made_of, levels_of
 from videoflow.simulation._library import MARKERS
-from videoflow.simulation._record import Made, Mark
+from videoflow.simulation._record import Made, Mark, mark
 from videoflow.simulation._subject import Subject
 
 
@@ -279,8 +279,8 @@ def _rows(node: str, found: Outcome, wanted: Outcome) -> Iterator[str]:
     mine, right = found.report.values.get(node, []), wanted.report.values.get(node, [])
     sources = sorted({_source(row) for row in (*mine, *right)})
     for source in sources:
-        if [row for row in mine if _source(row) == source] != [
-            row for row in right if _source(row) == source
+        if [mark(row) for row in mine if _source(row) == source] != [
+            mark(row) for row in right if _source(row) == source
         ]:
             yield f"effects: {node} keeps other rows of {source} than without faults"
 
