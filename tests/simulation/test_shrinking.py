@@ -16,7 +16,7 @@ from videoflow.simulation._simulate import Simulation
 HANDFUL = (
     "the terminator comes before the last publication",
     "the cursor is not committed",
-    "a join does not wait for all",
+    "a join ignores a skip",
     "a repeated statement is not recognised",
     "a publication in doubt counts as accepted",
 )

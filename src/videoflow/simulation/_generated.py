@@ -55,7 +55,13 @@ _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
-_SHARES = {"moody": (0.1, 0.5), "latest": (0.25, 0.6), "fatal": (0.12, 0.8), "effect-keys": (0.4, 0.9)}
+_SHARES = {
+    "moody": (0.1, 0.5),
+    "latest": (0.25, 0.6),
+    "fatal": (0.12, 0.8),
+    "effect-keys": (0.4, 0.9),
+    "snapshots": (0.4, 0.9),
+}
 """Feature → how often it is drawn where it could be: usually, and in a graph that is to have much of it."""
 WISHES: tuple[frozenset[str], ...] = tuple(
     frozenset(wished.split())
@@ -66,10 +72,10 @@ WISHES: tuple[frozenset[str], ...] = tuple(
         "fatal",
         "moody latest",
         "beside",
-        "latest",
+        "snapshots latest",
         "effect-keys",
         "beside latest",
-        "moody",
+        "fatal",
     )
 )
 """What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source."""
@@ -306,10 +312,11 @@ def _class(growing: _Growing, *, joins: bool, deep: bool, beside: bool) -> NodeC
         return steered or library.LastWords
     if "moody" in growing.often and not joins and growing.draws("moody"):
         return library.Moody
-    if growing.has("state", 0.8 if "fatal" in growing.often else 0.5 if joins or growing.fatal else 0.25):
-        if growing.has("flush", 0.8 if growing.fatal else 0.5):
+    much = growing.often & {"fatal", "snapshots"}
+    if growing.has("state", 0.8 if much else 0.5 if joins or growing.fatal else 0.25):
+        if growing.has("flush", 0.8 if growing.fatal else 0.2 if "snapshots" in growing.often else 0.5):
             return library.LastWords
-        if growing.has("snapshots", 0.4):
+        if growing.draws("snapshots"):
             return library.Private
         return library.SteeredSum if growing.has("markers", 0.3) else library.Sum
     if not joins and not deep and growing.has("many", 0.2):

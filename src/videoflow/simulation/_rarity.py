@@ -11,8 +11,8 @@ from videoflow.simulation._kinds import KINDS
 Hit = tuple[str, str, str]
 """(point, action, kind of task)."""
 
-_SHARPNESS = 2.5
-_LEAST_WANTED, _MOST_WANTED = 0.4, 2.0
+_SHARPNESS = 3.5
+_LEAST_WANTED, _MOST_WANTED = 0.35, 2.5
 _USUALLY = 2.0  # the rarest cells of a graph were hit less often than all in the mean, in this proportion
 
 
@@ -34,7 +34,7 @@ class Rarity:
         return [(1 + counts.get(cell, 0)) ** -_SHARPNESS for cell in cells]
 
     def wanted(self, cells: Sequence[Hit]) -> float:
-        """Returns how much a graph with these cells is wanted, compared with usual ones: 0.4 to 2."""
+        """Returns how much a graph with these cells is wanted, compared with usual ones: 0.35 to 2.5."""
         counts = self._counts
         if not cells:
             return 1.0
