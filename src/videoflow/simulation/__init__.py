@@ -7,7 +7,7 @@ says so by level.
 """
 
 from videoflow.simulation._explore import Found, Search, explore, graph_of, results
-from videoflow.simulation._generated import FEATURES, generate
+from videoflow.simulation._generated import generate
 from videoflow.simulation._kinds import kind_of
 from videoflow.simulation._levels import Level
 from videoflow.simulation._schedule import PlannedFault, Schedule
@@ -16,6 +16,7 @@ from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._standins import StandIn, recorded
 from videoflow.simulation._subject import Subject, subject_of
 from videoflow.simulation._table import Table
+from videoflow.simulation._wishes import FEATURES
 
 __all__ = [
     "FEATURES",

@@ -10,11 +10,12 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from videoflow.simulation._generated import FEATURES, WISHES, generate
+from videoflow.simulation._generated import generate
 from videoflow.simulation._rarity import Rarity
 from videoflow.simulation._schedule import Schedule
 from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._table import Table, cells
+from videoflow.simulation._wishes import FEATURES, WISHES
 
 LEAST_OF_A_GRAPH = 8
 MOST_OF_A_GRAPH = 48

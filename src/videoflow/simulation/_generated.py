@@ -13,72 +13,18 @@ from videoflow.errors import FlowError
 from videoflow.graph import Batch, Compiled, Consumer, Node, Port, compile_flow, merge
 from videoflow.simulation import _library as library
 from videoflow.simulation._subject import Subject, subject_of
+from videoflow.simulation._wishes import FEATURES, SHARES
 
 Wired = Any
 """A port, or a live edge from it."""
 NodeClass = Any
 """A class of the library of simulated nodes."""
 
-FEATURES = frozenset(
-    (
-        "joins",
-        "merges",
-        "many",
-        "replicas",
-        "latest",
-        "fused",
-        "flush",
-        "skips",
-        "state",
-        "checkpoints",
-        "poison",
-        "killer",
-        "flaky",
-        "fatal",
-        "large",
-        "live",
-        "unordered",
-        "moody",
-        "partitions",
-        "join-replicas",
-        "deep-joins",
-        "snapshots",
-        "markers",
-        "effect-keys",
-        "batches",
-    )
-)
-"""What a graph may have."""
-
 _MOST_NODES = 8
 _MOST_ITEMS = 30
 _LONG = 0.01
 _TRIES = 20
 _ORDERED = 0.3
-_SHARES = {
-    "moody": (0.1, 0.5),
-    "latest": (0.25, 0.6),
-    "fatal": (0.12, 0.8),
-    "effect-keys": (0.4, 0.9),
-    "snapshots": (0.4, 0.9),
-}
-"""Feature → how often it is drawn where it could be: usually, and in a graph that is to have much of it."""
-WISHES: tuple[frozenset[str], ...] = tuple(
-    frozenset(wished.split())
-    for wished in (
-        "moody",
-        "beside",
-        "latest",
-        "fatal",
-        "moody latest",
-        "beside",
-        "snapshots latest",
-        "effect-keys",
-        "beside latest",
-        "fatal",
-    )
-)
-"""What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source."""
 
 
 @dataclass
@@ -124,7 +70,7 @@ class _Growing:
 
     def draws(self, feature: str) -> bool:
         """Whether a feature of those that some graphs are to have much of is wanted here."""
-        return self.has(feature, _SHARES[feature][feature in self.often])
+        return self.has(feature, SHARES[feature][feature in self.often])
 
     def label(self, end: _End) -> str:
         """Returns the group of the node of a port, "" where it has none."""
@@ -238,7 +184,7 @@ def _live_or_not(growing: _Growing, end: _End) -> Wired:
 def _trouble(growing: _Growing, *, reads: bool) -> dict[str, list[int]]:
     """Returns inputs that make trouble; none kills where the task reads nothing that could be put aside."""
     found: dict[str, list[int]] = {}
-    fatal = _SHARES["fatal"]["fatal" in growing.often]
+    fatal = SHARES["fatal"]["fatal" in growing.often]
     for kind, share in (("fatal", fatal), ("poison", 0.18), ("killer", 0.08), ("flaky", 0.12)):
         if growing.renumbers and kind != "flaky":
             continue  # trouble is chosen by number, and the items of a live source may get other numbers
