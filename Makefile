@@ -3,7 +3,7 @@
 #   make test   all checks and tests, with a table of what took how long
 #   make lint   the checks alone
 #   make storm  the long crash tests
-#   make nightly   long histories, and every planted defect
+#   make nightly   long histories, every planted defect, and what simulate does
 #   make bench  speed as ratios to floors and peers; BENCH= names workloads and options, such as "W1a W2 --rounds 3"
 #   make soak   an hour at full rate, with what it holds and how long items take; SECONDS= for less
 #   make simulate   100 000 simulated schedules of faults, and what they hit

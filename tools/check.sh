@@ -3,7 +3,7 @@
 #   tools/check.sh          everything that a change must pass
 #   tools/check.sh lint     the steps that run no test
 #   tools/check.sh storm    the long crash tests; neither these nor what follows are part of the above
-#   tools/check.sh nightly  long histories, and every planted defect, of which the tests try some
+#   tools/check.sh nightly  long histories, every planted defect, of which the tests try some, and simulate
 #   tools/check.sh simulate the long search for schedules of faults that break something
 # VENV= names the environment (default .venv); PYTEST_JOBS= how many test processes
 # (by default one more than there are cores, since many tests wait for processes that they started).
@@ -97,6 +97,8 @@ lint() { # all checks but that of types
     step "imports" python tools/check_imports.py
 }
 
+simulate() { step "simulate" python -m tools.simulate search 100000 2; }
+
 kills=(tests/storm/test_storm.py tests/storm/test_parts.py tests/storm/test_live_edges.py)
 long=(-o timeout=3600 -o faulthandler_timeout=3500 --kills 200)
 
@@ -110,8 +112,9 @@ case $mode in
     nightly)
         step "histories" tests --dist load "${long[@]}" tests/storm "${kills[@]/#/--ignore=}"
         step "planted" tests "${long[@]}" -m nightly tests
+        simulate
         ;;
-    simulate) step "simulate" python -m tools.simulate search 100000 2 ;;
+    simulate) simulate ;;
     all)
         beside types # it keeps one core busy, and what comes first leaves one idle
         lint
