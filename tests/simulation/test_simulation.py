@@ -30,7 +30,7 @@ from videoflow.simulation._rarity import Rarity
 from videoflow.simulation._schedule import actions_at, choose_faults
 from videoflow.simulation._table import POINTS, cells, why_not
 
-SCHEDULES = 150
+SCHEDULES = 300
 _SAME = """
 import json, sys
 from videoflow.simulation import graph_of
