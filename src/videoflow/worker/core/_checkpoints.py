@@ -48,7 +48,8 @@ class Checkpointing(Marked):
                 yield HoldState()
             if holding.unsettled == 0:
                 yield from self._settle_durable(holding.durable(0))
-        if holding.data > self.program.task.checkpoint_items or len(holding.inputs) > self._kept:
+        count, most = len(holding.inputs), self.program.task.checkpoint_items
+        if count > self._kept or (count > most and holding.data > most):
             yield from self._checkpoint(final=True)
 
     def hold_markers(self, settlements: Settlements, cursor: bytes) -> Steps:
