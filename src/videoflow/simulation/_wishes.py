@@ -51,10 +51,14 @@ WISHES: tuple[frozenset[str], ...] = tuple(
         "fatal",
         "moody latest",
         "beside",
+        "moody",
         "snapshots latest",
         "effect-keys",
         "beside latest",
         "fatal",
     )
 )
-"""What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source."""
+"""What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source.
+
+They are odd in number, so that each of two processes that share a search comes to all of them.
+"""
