@@ -38,3 +38,16 @@ def test_an_effect_of_what_died_with_its_source_is_no_other_effect() -> None:
     results = [simulation.run(Schedule(0, (died,), stops=(at,))) for at in range(2, 14)]
     assert any(result.fired and result.stopped for result in results)
     assert [result.violations for result in results if result.violations] == []
+
+
+def test_what_a_failed_run_had_in_work_when_it_was_told_to_end_at_once_is_in_flight() -> None:
+    step: Any = library.Step(1, name="step", trouble={"fatal": [0]})
+    simulation = simulated(library.Rows(name="rows")(step(source(1))))
+    unread = [PlannedFault("step-0", "call:look", "unreadable", hit) for hit in range(2, 6)]
+    results = [
+        simulation.run(Schedule(0, (fault,), stops=(at, at + 2), quits=True))
+        for fault in unread
+        for at in range(4, 16)
+    ]
+    assert any(result.fired and result.stopped for result in results)
+    assert [result.violations for result in results if result.violations] == []

@@ -132,7 +132,7 @@ def judge(edge: EdgeReport, *, cut_short: bool, failed: bool) -> None:
         failed: A failure ended it: what was abandoned went no further.
     """
     if edge.closed and edge.detail:
-        edge.closed = cut_short and not failed if edge.in_flight else cut_short or failed
+        edge.closed = cut_short or (failed and not edge.in_flight)
         edge.detail = "" if edge.closed else edge.detail
 
 
