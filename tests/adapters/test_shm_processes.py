@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.shm_flow import ROOT, Flow, Node, Settings
-from videoflow.backends.coverage import IntervalSet, OriginRecord
+from videoflow.backends.coverage import OriginRecord
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.outcomes import Known
 from videoflow.clock import RealClock
 

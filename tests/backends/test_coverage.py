@@ -3,16 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from videoflow.backends.coverage import (
-    Cause,
-    Coverage,
-    Fate,
-    FateKind,
-    Hop,
-    IntervalSet,
-    Origin,
-    gravest,
-)
+from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, Hop, Origin, gravest
+from videoflow.backends.intervals import IntervalSet
 
 intervals = st.tuples(st.integers(0, 30), st.integers(0, 4)).map(lambda pair: (pair[0], sum(pair)))
 DONE = Fate(FateKind.DELIVERED)

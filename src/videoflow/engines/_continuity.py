@@ -7,7 +7,8 @@ nothing: whether a hole is a fault is the report's to judge, since a run that wa
 
 from collections.abc import Iterable, Sequence
 
-from videoflow.backends.coverage import Coverage, FateKind, IntervalSet, OriginRecord
+from videoflow.backends.coverage import Coverage, FateKind, OriginRecord
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.outcomes import Known, Observation
 
 Records = Observation[tuple[OriginRecord, ...]]

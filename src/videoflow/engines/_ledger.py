@@ -8,15 +8,8 @@ to judge: what is in doubt is noted, and `judge` is told how the run ended.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from videoflow.backends.coverage import (
-    Cause,
-    Coverage,
-    Fate,
-    FateKind,
-    IntervalSet,
-    OriginRecord,
-    without_elsewhere,
-)
+from videoflow.backends.coverage import Cause, Coverage, Fate, FateKind, OriginRecord, without_elsewhere
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import ChannelId, SubscriptionId
 from videoflow.backends.outcomes import Known
 from videoflow.engines._continuity import Records, first_hole, taken

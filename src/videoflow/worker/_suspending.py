@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from videoflow import wire
-from videoflow.backends.coverage import Coverage, IntervalSet, OriginRecord
+from videoflow.backends.coverage import Coverage, OriginRecord
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import (
     Acquired,
     Completed,

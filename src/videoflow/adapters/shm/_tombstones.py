@@ -2,7 +2,8 @@
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, IntervalSet
+from videoflow.backends.coverage import Cause
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import Envelope, Kind
 
 

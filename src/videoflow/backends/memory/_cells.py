@@ -7,7 +7,8 @@ from typing import Final
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, IntervalSet
+from videoflow.backends.coverage import Cause
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import Envelope, Kind
 
 NOT_DISPATCHED: Final = -1

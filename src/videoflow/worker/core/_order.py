@@ -10,7 +10,8 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from videoflow.backends.coverage import Hop, IntervalSet, Origin, OriginRecord
+from videoflow.backends.coverage import Hop, Origin, OriginRecord
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import Delivery, Kind
 from videoflow.worker.core._groups import CursorRecord, Group, Held, Key, Member, Said
 

@@ -7,7 +7,8 @@ opens a new epoch and ends the old one with what the channels hold (rules 1 and 
 
 from collections.abc import Iterator, Sequence
 
-from videoflow.backends.coverage import Cause, Coverage, IntervalSet, Origin
+from videoflow.backends.coverage import Cause, Coverage, Origin
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from videoflow.backends.coverage import IntervalSet
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import (
     Bounds,
     Completed,

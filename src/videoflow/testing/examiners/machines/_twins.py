@@ -9,7 +9,8 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from videoflow.backends.coverage import IntervalSet, OriginRecord
+from videoflow.backends.coverage import OriginRecord
+from videoflow.backends.intervals import IntervalSet
 from videoflow.backends.messaging import Delivery, Envelope, Settlement, SubscriptionId
 from videoflow.backends.outcomes import Known
 from videoflow.testing.examiners._messaging_subject import MessagingSubject
