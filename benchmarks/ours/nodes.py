@@ -16,6 +16,9 @@ import videoflow as vf
 from benchmarks.work import FRAME_SHAPE, Array, Job, Maker, Meter, remake, remake_bytes, write_figures
 
 
+_ENCODED_BYTES = 128
+
+
 def _job(argument: dict[str, Any]) -> Job:
     return Job(**argument)
 
@@ -26,6 +29,10 @@ class Source(vf.Producer):
     def __init__(self, job: dict[str, Any], **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(**options)
         self.job = job
+
+    def max_item_bytes(self) -> int:
+        """Returns the bytes of an item, with what its encoding adds."""
+        return _job(self.job).item_bytes + _ENCODED_BYTES
 
     def produce(self, resume: int | None) -> Iterator[vf.Item]:
         job = _job(self.job)
@@ -96,6 +103,8 @@ class Join(vf.Consumer):
 
 class Count(vf.Producer):
     """Yields whole numbers, which cost nothing to make."""
+
+    max_item_bytes = 16
 
     def __init__(self, items: int, **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(**options)

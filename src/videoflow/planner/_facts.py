@@ -23,6 +23,8 @@ class SizingDefaults:
 
     Attributes:
         prefetch: Messages that a competing replica keeps leased beyond those in work.
+        small_prefetch: The same where they are small, and no other replica could have them.
+        small_bytes: What they come to at most, then.
         credit_items: Items that a subscription may have leased and unsettled.
         credit_bytes: The same in bytes; whichever is used up first.
         item_bytes: The largest item of a port of which nothing is known.
@@ -32,12 +34,19 @@ class SizingDefaults:
     """
 
     prefetch: int = 4
+    small_prefetch: int = 32
+    small_bytes: int = MIB
     credit_items: int = 256
     credit_bytes: int = 64 * MIB
     item_bytes: int = 16 * MIB
     publish_window: int = 32
     interleave_items: int = 8
     latest_keys: int = 16
+
+    def prefetch_of(self, item_bytes: int, replicas: int) -> int:
+        """Returns what each replica keeps leased of items of at most so many bytes, beyond those in work."""
+        small = min(self.small_prefetch, self.small_bytes // item_bytes) if replicas == 1 else 0
+        return max(self.prefetch, small)
 
 
 @dataclass(frozen=True)

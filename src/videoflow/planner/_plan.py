@@ -169,11 +169,11 @@ def _prefetch(
         return 0, ("nothing is prefetched from a live edge, where it would grow old",)
     spread = min(need.spread for need in map(fitted.sizing.need, readings) if need.spread is not None)
     fair = max(0, spread // task.replicas - task.batch)
-    if fair < facts.defaults.prefetch:
+    largest = max(fitted.sizing.port(reading.channel).item_bytes for reading in readings)
+    prefetch = facts.defaults.prefetch_of(largest, task.replicas)
+    if fair < prefetch:
         return fair, (f"{fair} prefetched by each replica, so that none takes the whole spread of {spread}",)
-    return facts.defaults.prefetch, (
-        f"{facts.defaults.prefetch} prefetched by each replica, so that it does not wait between inputs",
-    )
+    return prefetch, (f"{prefetch} prefetched by each replica, so that it does not wait between inputs",)
 
 
 def _subscription(fitted: Fit, facts: PlanFacts, reading: Reading) -> SubscriptionPlan:

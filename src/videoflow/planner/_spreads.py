@@ -29,7 +29,7 @@ class Spreads:
     def of(self, reading: Reading) -> tuple[int, str]:
         """Returns the spread of a competing subscription, and how it came about."""
         task, defaults = reading.task, self._defaults
-        prefetch = defaults.prefetch if reading.edge.latest is None else 0
+        prefetch = self._prefetch(reading) if reading.edge.latest is None else 0
         least = task.replicas * (task.batch + task.lookahead) + 1
         wanted = max(least, 2 * task.replicas * (prefetch + task.batch))
         why = f"2 x {count_text(task.replicas, 'replica')} x ({prefetch} prefetched + {task.batch} in work)"
@@ -43,6 +43,11 @@ class Spreads:
         if spread == least:
             why += f"; at least {least}, one more than the replicas work on at once"
         return spread, f"spread {spread}: {why}"
+
+    def _prefetch(self, reading: Reading) -> int:
+        channel = reading.channel
+        port = self._ports[PortRef(node=channel.node, port=channel.port)]
+        return self._defaults.prefetch_of(port.item_bytes, reading.task.replicas)
 
     def of_partitions(self, task: Task, skew: int) -> tuple[int, str]:
         """Returns how far the partitions of a task may be apart, in statements, and how it came about."""

@@ -29,6 +29,7 @@ from videoflow.worker.core import TaskProgram
 
 RUN_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 BUDGET_BYTES = 1 << 36
+_OF_SHORT_STREAMS = SizingDefaults(small_prefetch=0)  # 30 items are to meet the bounds
 _EXECUTION = ExecutionCapabilities(
     engine="simulation",
     isolates_crash=True,
@@ -95,7 +96,8 @@ def subject_of(
         FlowError: The planner refuses the flow.
     """
     spec = compiled.spec
-    plan = plan_flow(spec, _facts(defaults or SizingDefaults(), costs, fuse=fuse))
+    sizes = defaults or (_OF_SHORT_STREAMS if own_state else SizingDefaults())
+    plan = plan_flow(spec, _facts(sizes, costs, fuse=fuse))
     classes: dict[str, Any] = {name: type(node) for name, node in compiled.nodes.items()}
 
     def make(name: str) -> Node:
