@@ -17,7 +17,7 @@ from videoflow.simulation._simulate import Result, Simulation
 from videoflow.simulation._table import Table, cells
 from videoflow.simulation._wishes import FEATURES, WISHES
 
-LEAST_OF_A_GRAPH = 8
+LEAST_OF_A_GRAPH = 6
 MOST_OF_A_GRAPH = 48
 _USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 80, 22, 1.7
 _GRAPH_SEED = 1_000_003

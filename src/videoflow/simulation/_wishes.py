@@ -36,7 +36,7 @@ FEATURES = frozenset(
 
 SHARES = {
     "moody": (0.1, 0.5),
-    "latest": (0.25, 0.6),
+    "latest": (0.25, 0.75),
     "fatal": (0.12, 0.8),
     "effect-keys": (0.4, 0.9),
     "snapshots": (0.4, 0.9),
