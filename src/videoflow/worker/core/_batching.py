@@ -40,9 +40,9 @@ class BatchingCore(ReaderCore):
         after = tuple(None if self._competing else reached for reached in self._after)
         row, most = self._gathered, self._batch.max_items
         spare = self.program.task.prefetch - len(row)
-        limit = most + spare if self._competing else max(most, CONCLUDE_INPUTS)
+        self._limit = max(1, most + spare if self._competing else max(most, CONCLUDE_INPUTS))
         until = row[0].since + self._batch.max_wait_seconds if row else None
-        pulled = yield Pull(after, max(1, limit), wait and not self._behind_news, until)
+        pulled = yield Pull(after, self._limit, wait and not self._behind_news, until)
         self._now, self._held_up = pulled.at, pulled.held_up
         self._behind_news = False
         return pulled

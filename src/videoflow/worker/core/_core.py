@@ -69,6 +69,8 @@ class ReaderCore(Checkpointing):
         self._owned: dict[Message, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
+        self._limit = max(1, task.prefetch if self._competing else CONCLUDE_INPUTS)
+        self._more = False  # as many were received as were asked for, so that there may be more
         self._gaps_closed = False
         self._behind: tuple[int, Sequence[Delivery]] | None = None
         self._gathered = list[Gathered]()
@@ -129,10 +131,11 @@ class ReaderCore(Checkpointing):
                 continue
             if (yield from self._work_gathered()):
                 continue
+            if self.pending and not self._more:
+                yield from self.conclude_pending()
             if not (self.pending or self._order.holding) and all(p.drained for p in self._progress):
                 yield from self.last_checkpoint()  # what an abort had held up was worked on meanwhile
-            fresh = yield from self._pull(wait=not self.pending)
-            if fresh:
+            if (yield from self._pull(wait=not self.pending)):
                 continue
             if self.pending:
                 yield from self.conclude_pending()
@@ -158,6 +161,7 @@ class ReaderCore(Checkpointing):
     def _pull(self, *, wait: bool) -> Steps:
         pulled = yield from self._receive(wait=wait)
         self._progress = list(pulled.progress)
+        self._more = any(len(deliveries) >= self._limit for deliveries in pulled.deliveries)
         for number, deliveries in enumerate(pulled.deliveries):
             self._take(number, deliveries)
         if pulled.abandon == self.program.task.name:
@@ -169,8 +173,7 @@ class ReaderCore(Checkpointing):
 
     def _receive(self, *, wait: bool) -> Steps:
         after = tuple(None if self._competing else reached for reached in self._after)
-        limit = self.program.task.prefetch if self._competing else CONCLUDE_INPUTS
-        return (yield Pull(after, max(1, limit), wait))
+        return (yield Pull(after, self._limit, wait))
 
     def keep_markers(self, settlements: Settlements) -> Steps:
         """Settles markers with the next commit, or with the next checkpoint."""
@@ -210,8 +213,7 @@ class ReaderCore(Checkpointing):
             yield from self.last_checkpoint()
             return True
         aborted = any(p.aborted for p in self._progress)
-        if aborted and all(p.sealed for p in self._progress):
-            self._gaps_closed = True
+        self._gaps_closed |= aborted and all(p.sealed for p in self._progress)
         if all(p.drained for p in self._progress):
             if not self._order.holding:
                 yield from self.last_checkpoint()
