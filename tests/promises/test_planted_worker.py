@@ -55,6 +55,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         PLANNED + "test_a_sink_with_checkpoints_is_fused_where_it_speaks_for_the_whole_task",
         "DID NOT RAISE",
     ),
+    "more is asked for before what came is settled": (
+        Change(CORE, "if self.pending and not self._more:", "if self.pending and self._once:"),
+        "tests/worker/test_bursts.py::"
+        "test_what_came_is_settled_before_more_is_asked_for_where_there_was_no_more[True]",
+        "it asked for more",
+    ),
     "a burst forgets what key an item was given": (
         Change("worker/core/_burst.py", "key=given.key if key is None else key", "key=given.key"),
         "tests/worker/test_bursts.py::test_a_burst_says_what_the_walk_says[None]",

@@ -7,6 +7,8 @@ import pytest
 
 from tests.planner.building import Graph, threads_facts
 from tests.worker.channels import RUN
+from tests.worker.driver import Bench, Replica
+from tests.worker.test_core import keep
 from videoflow.backends.coverage import Coverage, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Writer
 from videoflow.planner import plan_flow
@@ -115,3 +117,36 @@ def test_a_burst_says_what_the_walk_says(stops_at: int | None) -> None:
     if stops_at is not None:
         assert made.answers is not None
         assert [type(answer) for answer in made.answers] == [actions.Returned, actions.Failure]
+
+
+class Watched(Bench):
+    """Keeps what the sink asks for, and what it is answered."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.asked: list[tuple[actions.Action, Any]] = []
+        super().__init__(*arguments)
+
+    def perform(self, replica: Replica, action: actions.Action) -> Any:
+        answer = super().perform(replica, action)
+        if replica.task.name == "sink":
+            self.asked.append((action, answer))
+        return answer
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_came_is_settled_before_more_is_asked_for_where_there_was_no_more(ordered: bool) -> None:
+    graph = Graph()
+    graph.source("source")
+    graph.step("sink", "source", options={"ordered": ordered})
+    bench = Watched(plan_flow(graph.spec(), threads_facts()), {"source": range(COUNT)}, {"sink": keep}, 0)
+    bench.run()
+    settled, short = True, 0
+    for action, answer in bench.asked:
+        if isinstance(action, actions.Settle):
+            settled = True
+        elif isinstance(answer, actions.Pulled):
+            assert settled, "it asked for more"
+            counts = [len(deliveries) for deliveries in answer.deliveries]
+            settled = not any(counts) or any(count >= action.max_items for count in counts)
+            short += not settled
+    assert short > 1

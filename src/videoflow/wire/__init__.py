@@ -14,6 +14,7 @@ from videoflow.wire._values import (
     Load,
     StoreArray,
     decode_value,
+    encode_small,
     encode_value,
 )
 
@@ -29,6 +30,7 @@ __all__ = [
     "decode_value",
     "encode_envelope",
     "encode_outbox",
+    "encode_small",
     "encode_value",
     "freeze",
 ]

@@ -4,6 +4,7 @@ Used by workers and by whoever reads records. It refuses bytes that it did not m
 them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Final
@@ -74,15 +75,25 @@ def encode_value(
     Raises:
         ValueRefused: The value was not frozen. What `store_array` raises passes through.
     """
-    kind = type(value)
-    small = kind is np.ndarray and (store_array is None or value.nbytes < inline_bytes)
-    if small or kind in _PLAIN:
-        body = _encoder.encode(_inline(value) if small else value)
-        return EncodedValue(body, (), len(body))
+    found = encode_small(value, inline_bytes) if store_array else encode_small(value, math.inf)
+    if found is not None:
+        return found
     packer = _Packer(store_array, inline_bytes, forward=forward)
     body = _encoder.encode(packer.pack(value))
     payloads = tuple(packer.payloads)
     return EncodedValue(body, payloads, len(body) + sum(ref.size_bytes for ref in payloads))
+
+
+def encode_small(value: Value, inline_bytes: float = INLINE_BYTES) -> EncodedValue | None:
+    """Returns a plain value, or an array of less than so many bytes, as `encode_value` does; None for others."""
+    kind = type(value)
+    if kind in _PLAIN:
+        body = _encoder.encode(value)
+    elif kind is np.ndarray and value.nbytes < inline_bytes:
+        body = _encoder.encode(_inline(value))
+    else:
+        return None
+    return EncodedValue(body, (), len(body))
 
 
 class _Packer:

@@ -191,7 +191,8 @@ class TaskNodes:
         """Calls a node once for one input."""
         running = self._running[name]
         _told(running.context, element, attempt)
-        return self._returned(running, running.enter, element)
+        answer, seconds = self._timed(running, running.enter, element)
+        return answer if isinstance(answer, Failure) else self._returned(name, answer, seconds)
 
     def call_batch(
         self, name: str, elements: Sequence[Element], waited: Sequence[float]
@@ -231,9 +232,10 @@ class TaskNodes:
         """Calls a node's `flush`."""
         running = self._running[name]
         running.context.input_id = None
-        return self._returned(
+        answer, seconds = self._timed(
             running, lambda: frozen(running.invoker.flush(running.context), running.limits, name)
         )
+        return answer if isinstance(answer, Failure) else self._returned(name, answer, seconds)
 
     def checkpoint(self, name: str, *, final: bool) -> int | Failure:
         """Calls a node's `checkpoint`."""
@@ -322,16 +324,10 @@ class TaskNodes:
     def _source(self) -> Running:
         return next(iter(self._running.values()))
 
-    def _returned(
-        self, running: Running, call: Callable[..., Outputs], *arguments: Any
-    ) -> Returned | Failure:
-        answer, seconds = self._timed(running, call, *arguments)
-        if type(answer) is Failure:
-            return answer
-        assert type(answer) is list
+    def _returned(self, name: str, outputs: Outputs, seconds: float) -> Returned:
         with self.figures.lock:
-            self.figures.nodes[running.name].called(seconds, len(answer))
-        return Returned(answer, seconds)
+            self.figures.nodes[name].called(seconds, len(outputs))
+        return Returned(outputs, seconds)
 
     def _timed(self, running: Running, call: Callable[..., T], *arguments: Any) -> tuple[T | Failure, float]:
         figures = self.figures

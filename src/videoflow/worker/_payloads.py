@@ -66,12 +66,13 @@ class Payloads:
         envelope = publication.envelope
         if envelope.body or envelope.kind is not Kind.DATA:
             return
-        encoded = self._fresh.get(envelope.publication_id)
+        encoded = wire.encode_small(publication.value)
+        if encoded is None and self._inline:
+            encoded = wire.encode_value(publication.value)
         if encoded is None:
-            if self._inline:
-                encoded = wire.encode_value(publication.value)
-            else:
-                encoded = self._encoded(publication.value, envelope.publication_id)
+            encoded = self._fresh.get(envelope.publication_id)
+        if encoded is None:
+            encoded = self._encoded(publication.value, envelope.publication_id)
             self._fresh[envelope.publication_id] = encoded
         publication.envelope = msgspec.structs.replace(
             envelope, body=encoded.body, payloads=encoded.payloads, size_bytes=encoded.size_bytes

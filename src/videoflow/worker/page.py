@@ -84,10 +84,12 @@ class Page:
         number, since = self._words[_CALLING], self._seconds[_SINCE]
         return (self._nodes[number - 1], since) if number else None
 
-    def enter(self, node: str, since: float) -> None:
-        """Says that the code of a node is called now (monotonic seconds)."""
+    def enter(self, node: str, since: float, steps: int = 0) -> None:
+        """Says that the code of a node is called now (monotonic seconds), and counts so many steps."""
+        words = self._words
+        words[_STEPS] += steps
         self._seconds[_SINCE] = since
-        self._words[_CALLING] = self._numbers[node]
+        words[_CALLING] = self._numbers[node]
 
     def leave(self) -> None:
         """Says that it has returned."""
@@ -162,8 +164,7 @@ class SharedFigures(TaskFigures):
 
     def enter(self, node: str) -> None:
         """See `Page`."""
-        self._page.steps += 1
-        self._page.enter(node, time.monotonic())
+        self._page.enter(node, time.monotonic(), 1)
 
     def leave(self) -> None:
         """See `Page`."""
