@@ -128,7 +128,7 @@ class Simulation:
                 if not spec.node(task.nodes[0]).traits.resumable:
                     found[f"{task.name}-{slot}", "call:observe"] = 1
                 if f"{task.name}-{slot}" in self._live_readers:
-                    found[f"{task.name}-{slot}", "tombstone.before"] = 2
+                    found[f"{task.name}-{slot}", "tombstone.before"] = 0  # so that the first one counts
         return found
 
     def _fatal(self) -> list[str]:
