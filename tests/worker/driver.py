@@ -176,7 +176,13 @@ class Bench:
                 return self._markers(replica)
             case actions.Load(members=members):
                 return tuple(None if m is None else self.channels.value(m) for m in members)
-            case actions.Call() | actions.Control() | actions.Burst() | actions.CallBatch():
+            case (
+                actions.Call()
+                | actions.Control()
+                | actions.CallBatch()
+                | actions.Burst()
+                | actions.WalkItem()
+            ):
                 return self._use(replica, action)
             case actions.Checkpoint(final=final):
                 return self._checkpoint(replica, final=final)
@@ -309,13 +315,13 @@ class Bench:
     def _use(
         self,
         replica: Replica,
-        action: actions.Call | actions.Control | actions.Burst | actions.CallBatch,
+        action: actions.Call | actions.Control | actions.CallBatch | actions.Burst | actions.WalkItem,
     ) -> Any:
         if isinstance(action, actions.CallBatch):
             return self._batch(replica, action)
-        return (
-            self._burst(replica, action) if isinstance(action, actions.Burst) else self._call(replica, action)
-        )
+        if isinstance(action, actions.Burst | actions.WalkItem):
+            return self._walked(replica, action)
+        return self._call(replica, action)
 
     def _batch(self, replica: Replica, action: actions.CallBatch) -> Any:
         """Calls the function of a node for each input; one that raises is one that raised for all."""
@@ -332,7 +338,7 @@ class Bench:
         replica.buffer += [element.values[0] for element in action.elements]
         return answers
 
-    def _burst(self, replica: Replica, action: actions.Burst) -> Any:
+    def _walked(self, replica: Replica, action: actions.Burst | actions.WalkItem) -> Any:
         def call(node: str, element: actions.Element, attempt: int) -> Any:
             answer = self._call(replica, actions.Call(node, element, attempt))
             if answer is DIED:
@@ -340,6 +346,8 @@ class Bench:
             return answer
 
         try:
+            if isinstance(action, actions.WalkItem):
+                return action.walk.produced(action.element, action.outputs, call)
             return action.walk.run(action.deliveries, self.channels.value, call)
         except Killed:
             return DIED

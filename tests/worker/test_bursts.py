@@ -144,9 +144,26 @@ def test_what_came_is_settled_before_more_is_asked_for_where_there_was_no_more(o
     for action, answer in bench.asked:
         if isinstance(action, actions.Settle):
             settled = True
-        elif isinstance(answer, actions.Pulled):
+        elif isinstance(action, actions.Pull) and isinstance(answer, actions.Pulled):
             assert settled, "it asked for more"
             counts = [len(deliveries) for deliveries in answer.deliveries]
             settled = not any(counts) or any(count >= action.max_items for count in counts)
             short += not settled
     assert short > 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_source_has_answered_is_not_answered_for_the_nodes_behind_it(fails: bool) -> None:
+    graph = Graph()
+    graph.source("source", **FUSED)
+    graph.step("step", "source", **FUSED)
+    graph.sink("sink", "step")
+    plan = plan_flow(graph.spec(), threads_facts())
+    program = make_program(plan, plan.task("source"), RUN)
+    channels = tuple(channel_id(ref, "flow", RUN) for ref in program.channels)
+    burst = BurstWalk(program, channels, Writer("source", 0, 1), 1.0)
+    answer = actions.Failure(actions.Disposition.POISON, "odd") if fails else actions.Returned(())
+    element = actions.Element("item", Origin("source", 0, 0), last=0, source="source")
+    made = burst.produced(element, [("out", 1, None)], lambda *_: answer)
+    assert made.answers == ([answer] if fails else None)
+    assert [p.envelope.kind for _, said in made.publications for p in said] == ([] if fails else [Kind.SKIP])

@@ -30,6 +30,7 @@ _ALONE = frozenset(
     (
         actions.Load,
         actions.Burst,
+        actions.WalkItem,
         actions.Call,
         actions.CallBatch,
         actions.Control,

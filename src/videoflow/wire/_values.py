@@ -85,7 +85,7 @@ def encode_value(
 
 
 def encode_small(value: Value, inline_bytes: float = INLINE_BYTES) -> EncodedValue | None:
-    """Returns a plain value, or an array of less than so many bytes, as `encode_value` does; None for others."""
+    """Returns a plain value, or an array of less than so many bytes, as `encode_value` does; else None."""
     kind = type(value)
     if kind in _PLAIN:
         body = _encoder.encode(value)

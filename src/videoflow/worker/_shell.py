@@ -210,6 +210,9 @@ class Shell:
     def _burst(self, action: a.Burst) -> a.BurstOutcome:
         return action.walk.run(action.deliveries, self._reading.load_one, self._nodes.call)
 
+    def _walk_item(self, action: a.WalkItem) -> a.BurstOutcome:
+        return action.walk.produced(action.element, action.outputs, self._nodes.call)
+
     def _checkpoint(self, action: a.Checkpoint) -> int | a.Failure:
         if action.hold:
             self._nodes.hold_changes()
@@ -347,6 +350,7 @@ class Shell:
         a.PullMarkers: lambda self, action: self._reading.pull_markers(action),
         a.Load: lambda self, action: self._reading.load(action),
         a.Burst: _burst,
+        a.WalkItem: _walk_item,
         a.Call: lambda self, action: self._nodes.call(action.node, action.element, action.attempt),
         a.CallBatch: _call_batch,
         a.Control: lambda self, action: self._nodes.control(action.node, action.element, action.attempt),

@@ -33,7 +33,7 @@ class BurstOutcome(msgspec.Struct):
         latest: The last of them by edge.
         seconds: Time in user code.
         answers: Set where the input behind those that are through is left unfinished: what the nodes that it
-            was given to have answered.
+            was given to have answered, a source left out.
     """
 
     inputs: int = 0
@@ -104,13 +104,30 @@ class BurstWalk:
                 break
         return made
 
-    def produced(self, element: Element, outputs: Outputs) -> BurstOutcome | None:
-        """Walks what a source produced for one ordinal, in a task of nothing else; None where it cannot."""
-        made = BurstOutcome()
-        return None if self._through(element, lambda *_: Returned(outputs), made) else made
+    def produced(self, element: Element, outputs: Outputs, call: Call) -> BurstOutcome:
+        """Walks what a source produced for one ordinal through the nodes behind it.
 
-    def _through(self, element: Element, call: Call, made: BurstOutcome) -> list[Returned | Failure] | None:
-        """Walks one input; returns None, or what nodes have answered where it has to be walked otherwise."""
+        Args:
+            element: What stands for the item.
+            outputs: What the source put on its ports.
+            call: Calls a node once.
+        """
+        made = BurstOutcome()
+        answers = self._through(element, call, made, Returned(outputs))
+        made.answers = None if answers is None else answers[1:]
+        return made
+
+    def _through(
+        self, element: Element, call: Call, made: BurstOutcome, first: Returned | None = None
+    ) -> list[Returned | Failure] | None:
+        """Walks one input; returns None, or what nodes have answered where it has to be walked otherwise.
+
+        Args:
+            element: The input.
+            call: Calls a node once.
+            made: What came of it is added here.
+            first: What the first node has answered already.
+        """
         elements = [element] * self._places
         said: list[tuple[str, list[Publication]]] = []
         answers: list[Returned | Failure] = []
@@ -120,7 +137,8 @@ class BurstWalk:
             given = elements[step.place]
             outputs: Outputs = ()
             if given.cause is None:
-                answer = call(step.node, given, 1)
+                answer = first or call(step.node, given, 1)
+                first = None
                 answers.append(answer)
                 if type(answer) is not Returned:
                     return answers

@@ -18,7 +18,7 @@ from videoflow.worker.core._concluding import Start, is_to_come
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
-from videoflow.worker.core._walk import RunAborted, pause_after
+from videoflow.worker.core._walk import RunAborted, pause_after, resumed
 from videoflow.worker.core.actions import (
     Announced,
     Commit,
@@ -28,11 +28,14 @@ from videoflow.worker.core.actions import (
     Failure,
     ItemReady,
     NextItem,
+    Outputs,
     Publication,
     PullMarkers,
+    Returned,
     SourceEnded,
     Steps,
     Terminate,
+    WalkItem,
 )
 
 _QUICK_SECONDS = 0.0002  # an item that came as quickly may wait for the next one, and share its way
@@ -53,8 +56,9 @@ class SourceCore(Marked):
             coverage.merge(records)
         self._uncommitted_items = 0
         self._uncommitted_seconds = 0.0
-        alone = len(start.program.nodes) == 1 and walks_in_bursts(start.program)
-        self._alone = BurstWalk(start.program, start.channels, self.walk.writer, 0.0) if alone else None
+        plain = walks_in_bursts(start.program)
+        self._burst = BurstWalk(start.program, start.channels, self.walk.writer, 0.0) if plain else None
+        self._alone = len(start.program.nodes) == 1
 
     def run(self) -> Steps:
         """Yields actions until the source has ended; returns the kind of its terminator."""
@@ -127,8 +131,7 @@ class SourceCore(Marked):
             event_time=item.time_seconds,
             low=item.time_seconds,
         )
-        made = self._alone.produced(element, item.outputs) if self._alone is not None else None
-        outcome = made or (yield from self.walk.produced(element, item.outputs))
+        outcome = yield from self._walked(element, item.outputs)
         self._position = SourcePosition(at.epoch, origin.ordinal, item.offset)
         pending = self.pending
         said = outcome.publications
@@ -138,6 +141,19 @@ class SourceCore(Marked):
         pending.inputs += 1
         if self.outbox or item.seconds >= _QUICK_SECONDS or self.due():
             yield from self._conclude(commit=False)
+
+    def _walked(self, element: Element, outputs: Outputs) -> Steps:
+        """Walks an item through the task; returns what it came to."""
+        answers: Sequence[object] = ()
+        if self._burst is not None:
+            if self._alone:
+                made = self._burst.produced(element, outputs, _nobody)
+            else:
+                made = yield WalkItem(self._burst, element, outputs)
+            if made.answers is None:
+                return made
+            answers = made.answers
+        return (yield from resumed(self.walk.produced(element, outputs), answers))
 
     def _not_said(self, publications: Sequence[Publication]) -> list[Publication]:
         """Leaves out what an earlier run has said, by a source that died before it had committed so far."""
@@ -220,3 +236,8 @@ class SourceCore(Marked):
             source=name,
         )
         return everywhere(self.program.channels[channel], Publication(channel, envelope))
+
+
+def _nobody(node: str, _element: Element, _attempt: int) -> Returned:
+    """Stands where a node would be called, in the task of a source alone."""
+    raise AssertionError(f"{node} is not called: it is a source")

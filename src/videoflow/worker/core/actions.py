@@ -87,6 +87,20 @@ class Burst(msgspec.Struct):
     deliveries: Sequence[Delivery]
 
 
+class WalkItem(msgspec.Struct):
+    """Call the nodes of a source's task for what it produced, as `Call` does. Answer: `BurstOutcome`.
+
+    Attributes:
+        walk: How; it is lent what calls.
+        element: What stands for the item.
+        outputs: What the source put on its ports.
+    """
+
+    walk: BurstWalk
+    element: Element
+    outputs: Outputs
+
+
 class Call(msgspec.Struct):
     """Call a node once. Answer: `Returned` or `Failure`."""
 
@@ -317,6 +331,7 @@ Action = (
     | PullMarkers
     | Load
     | Burst
+    | WalkItem
     | Call
     | CallBatch
     | Control
