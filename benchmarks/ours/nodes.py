@@ -15,7 +15,6 @@ import numpy as np
 import videoflow as vf
 from benchmarks.work import FRAME_SHAPE, Array, Job, Maker, Meter, remake, remake_bytes, write_figures
 
-
 _ENCODED_BYTES = 128
 
 
