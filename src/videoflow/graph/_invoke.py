@@ -85,7 +85,9 @@ class Invoker:
         """
         if self._by_batch:
             return self.call_batch([inputs], ctx)[0]
-        result = self._call("process", inputs, ctx)
+        method, shape = self._methods.get("process") or self._method("process")
+        context = shape.context
+        result = method(*inputs) if context is None else method(*inputs, **{context: ctx})
         kind = type(result)
         if kind is CoroutineType:
             result = self._run(result)

@@ -56,6 +56,8 @@ WISHES: tuple[frozenset[str], ...] = tuple(
         "effect-keys",
         "beside latest",
         "fatal",
+        "snapshots",
+        "snapshots latest",
     )
 )
 """What graphs are to have much of, in turn; `beside`: nodes with state in the task of a source.

@@ -84,12 +84,10 @@ class Page:
         number, since = self._words[_CALLING], self._seconds[_SINCE]
         return (self._nodes[number - 1], since) if number else None
 
-    def enter(self, node: str, since: float, steps: int = 0) -> None:
-        """Says that the code of a node is called now (monotonic seconds), and counts so many steps."""
-        words = self._words
-        words[_STEPS] += steps
+    def enter(self, node: str, since: float) -> None:
+        """Says that the code of a node is called now (monotonic seconds)."""
         self._seconds[_SINCE] = since
-        words[_CALLING] = self._numbers[node]
+        self._words[_CALLING] = self._numbers[node]
 
     def leave(self) -> None:
         """Says that it has returned."""
@@ -108,10 +106,11 @@ class Page:
 
 
 class SharedFigures(TaskFigures):
-    """The figures of a replica whose moving parts are on a page."""
+    """The figures of a replica whose moving parts are on a page; what each call changes is changed here."""
 
     def __init__(self, own: TaskFigures, page: Page) -> None:
         self._page = page
+        self._words, self._seconds, self._numbers = page._words, page._seconds, page._numbers
         super().__init__(own.nodes)
 
     @property
@@ -164,8 +163,11 @@ class SharedFigures(TaskFigures):
 
     def enter(self, node: str) -> None:
         """See `Page`."""
-        self._page.enter(node, time.monotonic(), 1)
+        words = self._words
+        words[_STEPS] += 1
+        self._seconds[_SINCE] = time.monotonic()
+        words[_CALLING] = self._numbers[node]
 
     def leave(self) -> None:
         """See `Page`."""
-        self._page.leave()
+        self._words[_CALLING] = 0

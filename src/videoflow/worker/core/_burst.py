@@ -31,6 +31,7 @@ class BurstOutcome(msgspec.Struct):
         publications: (input id of the statement, its envelopes), in order.
         inner: Fates on edges inside the task; those of neighbours are one.
         latest: The last of them by edge.
+        whole: Those of `latest` that the last input lengthened, where it was skipped nowhere.
         seconds: Time in user code.
         answers: Set where the input behind those that are through is left unfinished: what the nodes that it
             was given to have answered, a source left out.
@@ -40,6 +41,7 @@ class BurstOutcome(msgspec.Struct):
     publications: list[tuple[str, list[Publication]]] = []
     inner: list[InnerFate] = []
     latest: dict[int, InnerFate] = {}
+    whole: list[InnerFate] = []
     seconds: float = 0.0
     answers: list[Returned | Failure] | None = None
 
@@ -159,8 +161,8 @@ class BurstWalk:
                     said.append((given.input_id, [Publication(number, envelope, value)]))
         made.publications += said
         made.seconds += seconds
-        for edge, cause in fates:
-            _add_fate(made, edge, cause, element)
+        if fates:
+            _add_fates(made, fates, element)
         return None
 
     def _envelope(self, channel: ChannelId, given: Element, child: Element) -> Envelope:
@@ -250,7 +252,7 @@ def _child(port: _Port, given: Element, found: Outputs) -> Element:
         identity,
         given.origin,
         given.path,
-        tuple(output[1] for output in found),
+        (found[0][1],) if found else (),
         cause,
         given.last,
         key=given.key if key is None else key,
@@ -261,18 +263,31 @@ def _child(port: _Port, given: Element, found: Outputs) -> Element:
     )
 
 
+def _add_fates(made: BurstOutcome, fates: Sequence[tuple[int, Cause | None]], element: Element) -> None:
+    """Adds what became of one input on each edge that it came to."""
+    whole = made.whole if all(cause is None for _, cause in fates) else []
+    if len(whole) == len(fates) and _goes_on(whole[0], element):
+        for fate in whole:
+            fate.last = element.last
+        return
+    for edge, cause in fates:
+        _add_fate(made, edge, cause, element)
+    made.whole = [made.latest[edge] for edge, cause in fates if cause is None]
+
+
+def _goes_on(last: InnerFate, element: Element) -> bool:
+    """Returns whether an input is the one behind those that a fate is of."""
+    origin = element.origin
+    follows = last.last + 1 == origin.ordinal and last.origin[:2] == origin[:2]
+    return follows and not (last.path or element.path)
+
+
 def _add_fate(made: BurstOutcome, edge: int, cause: Cause | None, element: Element) -> None:
     """Adds a fate to what a burst came to; it lengthens the last one of its edge where it goes on with it."""
     kind = FateKind.DELIVERED if cause is None else FateKind.SKIPPED
-    origin, last = element.origin, made.latest.get(edge)
-    if (
-        last is not None
-        and last.last + 1 == origin.ordinal
-        and not (last.path or element.path)
-        and last.origin[:2] == origin[:2]
-        and last.fate == (kind, cause)
-    ):
+    last = made.latest.get(edge)
+    if last is not None and last.fate == (kind, cause) and _goes_on(last, element):
         last.last = element.last
         return
-    made.latest[edge] = fate = InnerFate(edge, origin, element.last, element.path, Fate(kind, cause))
+    made.latest[edge] = fate = InnerFate(edge, element.origin, element.last, element.path, Fate(kind, cause))
     made.inner.append(fate)
