@@ -16,9 +16,9 @@ from videoflow.simulation._simulate import Simulation
 HANDFUL = (
     "the terminator comes before the last publication",
     "the cursor is not committed",
-    "a join ignores a skip",
+    "a join does not wait for all",
     "a repeated statement is not recognised",
-    "a publication in doubt counts as accepted",
+    "a settlement in doubt is not repeated",
 )
 
 
