@@ -67,6 +67,17 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "test_what_a_source_has_answered_is_not_answered_for_the_nodes_behind_it[True]",
         "assert [",
     ),
+    "what lies between items that were dropped together is taken for dropped": (
+        Change(
+            "worker/core/_groups.py",
+            "intervals = envelope.intervals or",
+            "said = [n for both in envelope.intervals for n in both]\n"
+            "    intervals = ((said[0], said[-1]),) if said else",
+        ),
+        "tests/worker/test_ends.py::"
+        "test_items_that_were_dropped_together_out_of_turn_are_said_to_be_dropped_and_none_between_them",
+        "assert [",
+    ),
     "a burst forgets what key an item was given": (
         Change("worker/core/_burst.py", "key=given.key if key is None else key", "key=given.key"),
         "tests/worker/test_bursts.py::test_a_burst_says_what_the_walk_says[None]",

@@ -8,9 +8,23 @@ import pytest
 from tests.planner.building import Graph, threads_facts
 from tests.worker.driver import Bench, Function, Replica
 from tests.worker.test_core import ITEMS, consumed, keep, nothing, run
-from videoflow.backends.messaging import Kind
+from videoflow.backends.coverage import Cause, Origin
+from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Writer
+from videoflow.backends.outcomes import Accepted, Durability
 from videoflow.planner import plan_flow
-from videoflow.worker.core.actions import Disposition, Element, FailRun, Failure, NextItem, Sourced
+from videoflow.worker.core.actions import (
+    Disposition,
+    Element,
+    FailRun,
+    Failure,
+    NextItem,
+    Progress,
+    Publish,
+    Pull,
+    Pulled,
+    Settle,
+    Sourced,
+)
 
 
 def flushing(flush: Function) -> Bench:
@@ -92,3 +106,34 @@ def test_an_epoch_that_ended_is_over_for_a_reader_that_starts_again_before_the_n
     bench.run()
     assert bench.failed is None
     assert sorted(element.values[0] for node, element in bench.calls if node == "sink") == [1, 2, 10, 20]
+
+
+def test_items_that_were_dropped_together_out_of_turn_are_said_to_be_dropped_and_none_between_them() -> None:
+    graph = Graph()
+    graph.source("source")
+    graph.step("step", "source")
+    graph.sink("sink", "step")
+    bench = Bench(
+        plan_flow(graph.spec(), threads_facts()), {"source": []}, {"step": keep, "sink": nothing}, 0
+    )
+    step = next(replica for replica in bench.replicas if replica.task.name == "step")
+    (subscription,) = step.subscriptions
+    dropped = Envelope(
+        subscription.channel,
+        "dropped",
+        Kind.SKIP,
+        Writer("source", 0, 1),
+        "dropped",
+        Origin("source", 0, 6),
+        intervals=((2, 3), (6, 6)),
+        cause=Cause.DROPPED,
+    )
+    delivery = Delivery(DeliveryToken(subscription, "dropped", (0, 5), 1, 1), dropped, 0.0)
+    action = next(step.steps)
+    while not isinstance(action, Publish):
+        answer = Pulled([[delivery]], [Progress()]) if isinstance(action, Pull) else None
+        action = step.steps.send(answer)
+    assert [publication.envelope.intervals for publication in action.publications] == [((2, 3),), ((6, 6),)]
+    settle = step.steps.send([Accepted("", number, False, Durability.HOST) for number in range(2)])
+    assert isinstance(settle, Settle)
+    assert [token for token, _ in settle.settlements] == [delivery.token]

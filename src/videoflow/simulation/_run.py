@@ -62,14 +62,13 @@ class SimulatedRun:
     ) -> None:
         self.subject = subject
         self.schedule = schedule
-        self.step = 0
+        self.step = self.first_death = 0
         self.violations: list[str] = []
         self.story: list[Event] = []
         self.telling = telling
         self.peaceful = peaceful
         self.filling = filling
         self.to_first_death = to_first_death
-        self.first_death = 0
         self.chance = random.Random(schedule.seed)
         self.time = Now()
         self.clock = StationClock(self.time, Script())
@@ -279,13 +278,14 @@ class SimulatedRun:
         return able[int(chance.random() * len(able))]
 
     def _pass_time(self, live: Sequence[Station]) -> None:
-        """Lets those come back who were held, and otherwise time go on to the next deadline."""
+        """Lets time go on to the next deadline; those come back who were held, where others only wait."""
         held = [s for s in live if s.held_until > self.step]
-        if held:
+        busy = [s for s in live if not s.waits and s not in held]
+        if held and not busy:
             for station in held:
                 station.held_until = 0
             return
-        self.time.seconds = max(self.time.seconds, min(station.due_at for station in live))
+        self.time.seconds = max(self.time.seconds, min(s.due_at for s in (busy if held else live)))
 
     def _let_move(self, station: Station) -> None:
         self.current = station

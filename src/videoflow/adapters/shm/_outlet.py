@@ -176,13 +176,13 @@ class Outlet(Waiting):
         """Appends the first of these at once, as far as nothing is in their way, and returns their outcomes.
 
         That is: statements of one new item each, of consecutive ordinals, that have room, and whose payloads
-        are held here. What is left goes through `append`.
+        are held here. What is left goes through `append`. Nothing else may wait before them.
         """
         first, ring = envelopes[0], self.ring
         writer = first.writer
         node, epoch, ordinal = first.origin
         words, place = self.log.words, self.ring.place
-        if self.queue or words[place.end] or first.writer.epoch < words[place.epoch]:
+        if words[place.end] or first.writer.epoch < words[place.epoch]:
             return []
         words[place.epoch] = first.writer.epoch
         known = self.closed.origins.get((node, epoch))

@@ -64,7 +64,7 @@ class ShmPublisher(Publisher):
             if envelope.payloads and not all(slot_of(ref) in held for ref in envelope.payloads):
                 return None
         outlet = self._outlet(channel)
-        return outlet if isinstance(outlet, Outlet) else None
+        return outlet if isinstance(outlet, Outlet) and not outlet.queue else None
 
     def _begin(self, envelopes: Sequence[Envelope], deadline: float) -> list[Hashable]:
         """Appends or queues statements of any kind; the lock is held."""

@@ -6,9 +6,12 @@ another: once one waits, all that come later wait behind it.
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
+from itertools import takewhile
 
 from videoflow.adapters.shm._statements import Handle, Statement
-from videoflow.backends.outcomes import RejectReason
+from videoflow.backends.messaging import Envelope
+from videoflow.backends.outcomes import Accepted, RejectReason
 from videoflow.clock import Clock
 
 
@@ -40,14 +43,27 @@ class Waiting(ABC):
     def retry(self) -> None:
         """Appends what waits, as far as there is room and time."""
         while self.queue:
-            statement = self.queue[0]
-            if self.clock.monotonic() > statement.deadline:
+            if self.clock.monotonic() > self.queue[0].deadline:
                 self._give_up(0)
                 break
-            if not self.append(statement):
+            count = self._append_usual() or int(self.append(self.queue[0]))
+            if not count:
                 break
-            self.queue.popleft()
+            for _ in range(count):
+                self.queue.popleft()
         self.commit()
+
+    def extend(self, envelopes: Sequence[Envelope]) -> list[Accepted]:
+        """Appends the first of these at once, as far as nothing is in their way; returns their outcomes."""
+        return []
+
+    def _append_usual(self) -> int:
+        """Appends the first of what waits in one go, statements of one envelope each; returns how many."""
+        run = list(takewhile(lambda statement: len(statement.handles) == 1, self.queue))
+        said = self.extend([statement.handles[0].envelope for statement in run]) if run else ()
+        for statement, outcome in zip(run, said, strict=False):
+            statement.handles[0].outcome = outcome
+        return len(said)
 
     def withdraw(self, handles: set[Handle]) -> None:
         """Gives up what still waits of these: it is definitely not in the channel."""

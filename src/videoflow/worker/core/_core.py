@@ -24,7 +24,7 @@ from videoflow.worker.core._checkpoints import Checkpointing
 from videoflow.worker.core._concluding import CONCLUDE_INPUTS, Start
 from videoflow.worker.core._epochs import EndedEpochs
 from videoflow.worker.core._gathered import Gathered
-from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, group_of, has_data, message_of
+from videoflow.worker.core._groups import CursorRecord, Group, Held, Message, groups_of, has_data, message_of
 from videoflow.worker.core._misplaced import hole_failure, split_failure
 from videoflow.worker.core._order import OrderedInputs, positions_of
 from videoflow.worker.core._partitions import Voice, voice
@@ -65,7 +65,7 @@ class ReaderCore(Checkpointing):
         self._order = OrderedInputs(self._assembly.deeper, self._assembly.depth, above)
         self._worked: list[CursorRecord] = []
         self._ended_epochs = EndedEpochs()
-        self._loose: deque[Held] = deque()
+        self._loose: deque[Group] = deque()
         self._owned: dict[Message, Delivery] = {}
         self._after: list[dict[int, int]] = [{} for _ in start.program.subscriptions]
         self._progress = [Progress() for _ in start.program.subscriptions]
@@ -152,11 +152,11 @@ class ReaderCore(Checkpointing):
             return self._order.next(gaps_closed=self._gaps_closed)
         if not self._loose:
             return None
-        held = self._loose.popleft()
+        held = (group := self._loose.popleft()).shares[0][0]
         if held.delivery.envelope.kind is Kind.EPOCH_END:
             self._order.ended_epochs.append([held])
             return self._next()
-        return group_of(held)
+        return group
 
     def _pull(self, *, wait: bool) -> Steps:
         pulled = yield from self._receive(wait=wait)
@@ -186,7 +186,7 @@ class ReaderCore(Checkpointing):
     def _take(self, number: int, deliveries: Sequence[Delivery]) -> None:
         taken = 0 if self._loose else self._bursts.take(deliveries)
         if self._competing:
-            self._loose += [Held(number, delivery) for delivery in deliveries[taken:]]
+            self._loose += [group for d in deliveries[taken:] for group in groups_of(Held(number, d))]
             self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
             return
         self._after[number] = positions_of(deliveries, self._after[number])
@@ -250,7 +250,7 @@ class ReaderCore(Checkpointing):
         if made.answers is not None:
             bursts.waiting = deliveries[done + 1 :]
             bursts.passed(deliveries[done])
-            yield from self._work(group_of(Held(0, deliveries[done])), made.answers)
+            yield from self._work(groups_of(Held(0, deliveries[done]))[0], made.answers)
             return
         bursts.waiting = deliveries[done:]
         if self.due():

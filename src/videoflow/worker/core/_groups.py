@@ -92,8 +92,12 @@ def message_of(token: DeliveryToken) -> Message:
     return token.subscription, token.message_id
 
 
-def group_of(held: Held) -> Group:
-    """Returns what one delivery says as a group of its own."""
-    envelope = held.delivery.envelope
-    last = envelope.intervals[-1][1] if envelope.intervals else envelope.origin.ordinal
-    return Group(envelope.origin, envelope.path, last, (held,), [(held, 1)])
+def groups_of(held: Held) -> list[Group]:
+    """Returns what one delivery says as groups of its own: of a skip, one for each of its intervals."""
+    envelope, at = held.delivery.envelope, held.delivery.envelope.origin
+    intervals = envelope.intervals or ((at.ordinal, at.ordinal),)
+    held.remaining = len(intervals)
+    return [
+        Group(at._replace(ordinal=first), envelope.path, last, (held,), [(held, 1)])
+        for first, last in intervals
+    ]
