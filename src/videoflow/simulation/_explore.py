@@ -19,7 +19,7 @@ from videoflow.simulation._wishes import FEATURES, WISHES
 
 LEAST_OF_A_GRAPH = 6
 MOST_OF_A_GRAPH = 48
-_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 76, 22, 1.7
+_USUAL_STEPS, _USUAL_SHARE, _BY_SIZE = 76, 22, 2.0
 _GRAPH_SEED = 1_000_003
 ALL_CELLS = tuple(cells())
 
