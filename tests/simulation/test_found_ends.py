@@ -92,3 +92,15 @@ def test_a_failure_is_told_by_who_starts_again_where_its_process_died_before_it_
     schedules = [Schedule(seed, faults) for faults in lost for seed in range(3 * stateful, 6)]
     simulation = simulated(library.Sink(name="sink")(join))
     assert [v for schedule in schedules for v in simulation.run(schedule).violations] == []
+
+
+def test_what_came_in_an_epoch_that_is_over_is_known_when_nothing_of_the_next_one_has_come() -> None:
+    live: Any = library.Live(1, name="source", fuse="first")
+    last: Any = library.LastWords(1, name="last", fuse="first")(live)
+    total: Any = library.Sum(2, name="total", missing="none", fuse="one")(last.latest(capacity=1), live)
+    died = (
+        PlannedFault("source-0", "publish.sent", "crash", 1),
+        PlannedFault("total-0", "commit.after", "crash", 1),
+    )
+    schedules = [Schedule(seed, died) for seed in range(3)]
+    assert fails(*schedules, sinks=(library.Saver(2, name="saver", fuse="one")(total),)) == []

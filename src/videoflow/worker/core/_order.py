@@ -172,10 +172,12 @@ class OrderedInputs:
             self._epochs[record.node] = max(self._epochs.get(record.node, 0), record.epoch)
 
     def cursor(self) -> list[CursorRecord]:
-        """Returns how far groups have been given out."""
+        """Returns how far groups have been given out; of an epoch that is over, that the next one begins."""
+        begins = {at: [0] * (1 + self._depth) for at in self._epochs.items()}
+        given = {at: list(line.expected) for at, line in self._lines.items()}
         return [
-            CursorRecord(node, epoch, list(line.expected))
-            for (node, epoch), line in sorted(self._lines.items())
+            CursorRecord(node, epoch, expected)
+            for (node, epoch), expected in sorted((begins | given).items())
             if epoch == self._epochs.get(node, 0)  # of a later one nothing was given out
         ]
 
