@@ -16,7 +16,7 @@ from videoflow.simulation._simulate import Simulation
 HANDFUL = (
     "the terminator comes before the last publication",
     "the cursor is not committed",
-    "a join does not wait for all",
+    "a sink settles what is not durable",
     "a repeated statement is not recognised",
     "a settlement in doubt is not repeated",
 )
