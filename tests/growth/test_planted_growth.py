@@ -13,7 +13,10 @@ SHORT = "tests/growth/test_short_runs.py::test_short_runs_in_"
 DEFECTS: dict[str, tuple[Change, str, str]] = {
     "a worker keeps what it has encoded": (
         Change(
-            "worker/_payloads.py", "        self._fresh.clear()\n\n    def hand_over", "\n    def hand_over"
+            "worker/_payloads.py",
+            "        encoded = wire.encode_small(publication.value)\n",
+            "        encoded = wire.encode_small(publication.value)\n"
+            "        vars(self).setdefault('kept', []).append(encoded)\n",
         ),
         f"{GROWTH}[chain]",
         "doubled-0",
