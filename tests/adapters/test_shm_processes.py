@@ -57,19 +57,23 @@ def test_payloads_are_intact_whether_passed_on_or_made_anew(tmp_path: Path, forw
         assert flow.host.socket_bytes < 120 * size / 100
 
 
-def killing(count: int, seed: int, *, every: float = 0.03) -> Callable[[Flow], float]:
-    """Kills a random worker every so many seconds on average, `count` times, once something came out."""
+_LOOK_SECONDS = 0.005
+
+
+def killing(count: int, seed: int, *, every: int) -> Callable[[Flow], float]:
+    """Kills a random worker when so many items more came out, on average; `count` times."""
     chance = random.Random(seed)
-    clock = RealClock()
-    state = {"next": 0.0, "killed": 0}
+    state = {"next": 1.0, "killed": 0}
 
     def between(flow: Flow) -> float:
-        now = clock.monotonic()
-        if state["killed"] < count and now >= state["next"] and flow.processes and flow.log.exists():
+        if state["killed"] == count:
+            return 1.0
+        out = len(flow.seen())
+        if out >= state["next"] and flow.processes:
             flow.kill(chance.choice(sorted(flow.processes)))
             state["killed"] += 1
-            state["next"] = now + chance.random() * 2 * every
-        return max(0.0, state["next"] - clock.monotonic()) if state["killed"] < count else 1.0
+            state["next"] = out + chance.random() * 2 * every
+        return _LOOK_SECONDS
 
     return between
 
@@ -93,7 +97,7 @@ def test_killed_at_random_nothing_is_lost_or_said_twice(tmp_path: Path, seed: in
     size = 100_000
     settings = Settings(items=200, payload_bytes=size, forward=seed % 2 == 0)
     with running(chain(2, slab=size * 30), settings, tmp_path) as flow:
-        flow.run(between=killing(12, seed, every=0.15))
+        flow.run(between=killing(12, seed, every=8))
         assert flow.deaths >= 6
         assert_complete(flow, 200)
 
@@ -119,7 +123,7 @@ def test_a_live_reader_gets_the_newest_and_every_loss_is_in_the_ledger(tmp_path:
     ]
     settings = Settings(items=250, payload_bytes=size, forward=True)
     with running(nodes, settings, tmp_path) as flow:
-        flow.run(between=killing(kills, 5, every=0.2))
+        flow.run(between=killing(kills, 5, every=16))
         assert flow.deaths >= kills // 2
         whole = {("source", 0): ((0, 249),)}
         for sub in flow.subscriptions:
