@@ -85,9 +85,7 @@ class Invoker:
         """
         if self._by_batch:
             return self.call_batch([inputs], ctx)[0]
-        method, shape = self._methods.get("process") or self._method("process")
-        context = shape.context
-        result = method(*inputs) if context is None else method(*inputs, **{context: ctx})
+        result = self._call("process", inputs, ctx)
         kind = type(result)
         if kind is CoroutineType:
             result = self._run(result)

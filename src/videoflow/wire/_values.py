@@ -75,7 +75,7 @@ def encode_value(
     Raises:
         ValueRefused: The value was not frozen. What `store_array` raises passes through.
     """
-    found = encode_small(value, inline_bytes) if store_array else encode_small(value, math.inf)
+    found = encode_small(value, math.inf if store_array is None else inline_bytes)
     if found is not None:
         return found
     packer = _Packer(store_array, inline_bytes, forward=forward)
