@@ -27,7 +27,7 @@ JOINED_BYTES_AN_ITEM = 4.0
 
 
 @pytest.mark.parametrize(
-    ("build", "marks"), [(chain, (2000, 7000)), (joined, (1000, 3000))], ids=["chain", "joined"]
+    ("build", "marks"), [(chain, (2000, 10_000)), (joined, (1000, 3000))], ids=["chain", "joined"]
 )
 def test_a_run_of_many_items_holds_no_more_than_one_of_few(
     build: Build, marks: tuple[int, ...], tmp_path: Path

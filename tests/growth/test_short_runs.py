@@ -4,6 +4,7 @@ Every run tries 120 in threads and three in processes; `make nightly` 20 000 and
 at memory too.
 """
 
+import gc
 import os
 import sys
 import threading
@@ -62,6 +63,7 @@ def runs(engine: str, folder: Path, count: int, every: int, *, first: int = FIRS
     """
     for _ in range(first):
         run(engine, folder)
+    gc.collect()  # of what tests before this one left: a cycle of theirs that goes later is no change of ours
     before = settled(None)
     sizes = []
     for number in range(1, count + 1):
