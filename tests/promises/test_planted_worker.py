@@ -96,6 +96,22 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "tests/worker/test_linger.py::test_what_is_held_is_published_while_user_code_runs",
         "nobody published what was held",
     ),
+    "results wait for an input behind them": (
+        Change("worker/_shell.py", "self._linger if action.lingers else NEVER", "NEVER"),
+        "tests/worker/test_linger.py::"
+        "test_results_come_out_while_an_input_that_came_with_theirs_is_worked_on[source0-node0]",
+        "what was made before did not come out meanwhile",
+    ),
+    "results wait for an input behind them that is worked on alone": (
+        Change(
+            "worker/core/_concluding.py",
+            "        if self.outbox or not self.pending.publications:\n",
+            "        if self.outbox or self.pending.publications:\n",
+        ),
+        "tests/worker/test_linger.py::"
+        "test_results_come_out_while_an_input_that_came_with_theirs_is_worked_on[source1-node1]",
+        "what was made before did not come out meanwhile",
+    ),
     "an ended epoch is forgotten by who starts again": (
         Change("worker/core/_epochs.py", "        if news:\n", "        if news and not self._over:\n"),
         "tests/worker/test_ends.py::"

@@ -85,6 +85,7 @@ class Channels:
         self._random = choice
         self.logs = {channel_id(c.ref, "flow", RUN): Log(c.slots) for c in plan.channels}
         self.readings: dict[SubscriptionId, Reading] = {}
+        self._said: dict[str, list[Accepted]] = {}
         for task in plan.tasks:
             for given in task.inputs:
                 for subscription in given.subscriptions:
@@ -120,6 +121,25 @@ class Channels:
     def value(self, delivery: Delivery) -> Any:
         """Returns what was published."""
         return self.logs[delivery.envelope.channel].values[delivery.envelope.publication_id]
+
+    def say(
+        self,
+        owner: str,
+        slot: int,
+        action: actions.Publish | actions.Republish | actions.Hold | actions.Release,
+        outbox: Mapping[bytes, actions.Publication],
+    ) -> list[Accepted]:
+        """Publishes; what is held is published every other time, as if user code took its time."""
+        match action:
+            case actions.Publish(publications=publications):
+                return self.publish(slot, publications)
+            case actions.Republish(pending=pending):
+                return self.publish(slot, [outbox[key] for key in pending])
+            case actions.Hold(held=held):
+                said = [each for _, group in held for each in group] if len(held) % 2 else []
+                self._said[owner] = self.publish(slot, said)
+                return []
+        return self._said[owner]
 
     def publish(self, slot: int, publications: Sequence[actions.Publication]) -> list[Accepted]:
         """Appends statements: all of one, or nothing where it was said before."""

@@ -10,14 +10,11 @@ from typing import Any
 
 from tests.worker.channels import RUN, Channels
 from videoflow.backends.coverage import Origin
-from videoflow.backends.messaging import (
-    Acquired,
-    Delivery,
-    Kind,
-)
+from videoflow.backends.messaging import Acquired, Delivery, Kind
 from videoflow.backends.runtime import Aside, CommitOutcome, Committed, OutboxEntry, SourcePosition
 from videoflow.planner.plan import InputMode, Plan, TaskPlan
 from videoflow.worker import channel_id, make_program, subscription_id
+from videoflow.worker._linger import NEVER
 from videoflow.worker.core import Start, actions, make_core
 
 Function = Callable[[actions.Element], Sequence[tuple[str, Any, str | None]]]
@@ -206,12 +203,10 @@ class Bench:
 
     def _record(self, replica: Replica, action: actions.Action) -> Any:
         match action:
-            case actions.Publish(publications=publications):
-                return self.channels.publish(replica.slot, publications)
+            case actions.Publish() | actions.Republish() | actions.Hold() | actions.Release():
+                return self.channels.say(replica.owner, replica.slot, action, self.outbox)
             case actions.Settle(settlements=settlements):
                 return [self.channels.settle(replica.owner, token, how) for token, how in settlements]
-            case actions.Republish(pending=pending):
-                return self.channels.publish(replica.slot, [self.outbox[key] for key in pending])
             case actions.Attempts(node=node, input_id=input_id):
                 if any(aside.record_id == f"{node} {input_id}" for aside in self.asides):
                     return actions.PUT_ASIDE
@@ -348,7 +343,7 @@ class Bench:
         try:
             if isinstance(action, actions.WalkItem):
                 return action.walk.produced(action.element, action.outputs, call)
-            return action.walk.run(action.deliveries, self.channels.value, call)
+            return action.walk.run(action.deliveries, self.channels.value, call, NEVER, action.held)
         except Killed:
             return DIED
 

@@ -13,6 +13,7 @@ from videoflow.backends.coverage import Coverage, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Writer
 from videoflow.planner import plan_flow
 from videoflow.worker import channel_id, make_program, subscription_id
+from videoflow.worker._linger import NEVER
 from videoflow.worker.core import actions
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
 from videoflow.worker.core._walk import Outcome, Walk
@@ -103,7 +104,7 @@ def test_a_burst_says_what_the_walk_says(stops_at: int | None) -> None:
             return failure
         return actions.Returned(called(node, element.values[0]))
 
-    made = burst.run(deliveries, lambda delivery: delivery.envelope.origin.ordinal, call)
+    made = burst.run(deliveries, lambda delivery: delivery.envelope.origin.ordinal, call, NEVER)
     through = COUNT if stops_at is None else stops_at
     assert (made.inputs, made.answers is None) == (through, stops_at is None)
     publications: list[Any] = []

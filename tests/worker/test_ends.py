@@ -22,6 +22,7 @@ from videoflow.worker.core.actions import (
     Publish,
     Pull,
     Pulled,
+    Release,
     Settle,
     Sourced,
 )
@@ -132,7 +133,7 @@ def test_items_that_were_dropped_together_out_of_turn_are_said_to_be_dropped_and
     action = next(step.steps)
     while not isinstance(action, Publish):
         answer = Pulled([[delivery]], [Progress()]) if isinstance(action, Pull) else None
-        action = step.steps.send(answer)
+        action = step.steps.send(() if isinstance(action, Release) else answer)
     assert [publication.envelope.intervals for publication in action.publications] == [((2, 3),), ((6, 6),)]
     settle = step.steps.send([Accepted("", number, False, Durability.HOST) for number in range(2)])
     assert isinstance(settle, Settle)

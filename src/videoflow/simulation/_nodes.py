@@ -20,7 +20,7 @@ from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
 from videoflow.simulation._script import SimulatedDeath
 from videoflow.worker import Publishes, RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
-from videoflow.worker.core.actions import Element, Failure, ItemReady, Publication, Returned, SourceEnded
+from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded, Statement
 
 T = TypeVar("T")
 Opened = Any
@@ -29,10 +29,10 @@ _MOST_KEYS = 6
 _CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
 
 
-class SlowSource:
-    """Stands for the thread that publishes what a source holds, as if some items were long in coming.
+class SlowCode:
+    """Stands for the thread that publishes what is held, as if user code took its time now and then.
 
-    It publishes before the source is called, so that the action can be repeated where it would have to wait.
+    It publishes before that is called, so that the action can be repeated where it would have to wait.
 
     Args:
         publish: Publishes.
@@ -43,7 +43,7 @@ class SlowSource:
         self._publish = publish
         self._said: Sequence[PublicationOutcome] = ()
 
-    def hold(self, held: Sequence[Publication]) -> None:
+    def hold(self, held: Sequence[Statement]) -> None:
         """Publishes every third time."""
         self._said = self._publish(held) if len(held) % 3 == 2 else ()
 

@@ -19,7 +19,7 @@ from videoflow.errors import UnobservableState
 from videoflow.simulation._backends import FaultyMessaging, FaultyPayloads, FaultyStore
 from videoflow.simulation._clock import Now, StationClock
 from videoflow.simulation._giving import give
-from videoflow.simulation._nodes import SimulatedNodes, SlowSource, Watching, answered_of
+from videoflow.simulation._nodes import SimulatedNodes, SlowCode, Watching, answered_of
 from videoflow.simulation._record import Record
 from videoflow.simulation._resuming import SimulatedResumption
 from videoflow.simulation._schedule import FENCED, PlannedFault, Schedule
@@ -170,7 +170,7 @@ class SimulatedRun:
             restarted=station.incarnations > 1,
             died="a simulated death" if station.incarnations > 1 else "",
         )
-        shell = Shell(job, backends, nodes, control, station, SlowSource)
+        shell = Shell(job, backends, nodes, control, station, SlowCode)
         self._tell(station, f"starts (incarnation {number})")
         return Incarnation(number, owner, shell, nodes, payloads, control)
 

@@ -31,6 +31,7 @@ _ALONE = frozenset(
         actions.Load,
         actions.Burst,
         actions.WalkItem,
+        actions.Release,
         actions.Call,
         actions.CallBatch,
         actions.Control,

@@ -1,7 +1,8 @@
-"""Publishes what a source holds back for company, when its next item is long in coming.
+"""Publishes what is held back for company, when user code takes its time.
 
-Used by the shell of a source: items that come quickly are published together, and the thread that does so
-may be kept in user code for any time. It refuses to let anything linger for more than a few milliseconds.
+Used by the shell: items that come quickly are published together, and so are results; the thread that does so
+may be kept in user code for any time. It refuses to let anything linger there for more than a few
+milliseconds.
 """
 
 import threading
@@ -11,29 +12,36 @@ from typing import Protocol
 
 from videoflow.backends.outcomes import PublicationOutcome
 from videoflow.clock import Clock
-from videoflow.worker.core.actions import Publication
+from videoflow.worker.core.actions import Lingers as Watches
+from videoflow.worker.core.actions import Statement
 
 _LINGER_SECONDS = 0.002
 _IDLE_ROUNDS = 8
 
 Said = Sequence[PublicationOutcome]
-Publishes = Callable[[Sequence[Publication]], Said]
+Publishes = Callable[[Sequence[Statement]], Said]
 
 
-class Lingers(Protocol):
-    """Watches over publications while user code runs."""
-
-    def hold(self, held: Sequence[Publication]) -> None:
-        """Begins to watch over these, oldest first: user code is called now."""
-        ...
-
-    def release(self) -> Said:
-        """Ends to watch: user code has returned. Returns what came of the publications, if they are out."""
-        ...
+class Lingers(Watches, Protocol):
+    """Watches over statements while user code runs."""
 
     def close(self) -> None:
         """Ends what it runs."""
         ...
+
+
+class _Never:
+    """Publishes nothing: what is held has to be committed before."""
+
+    def hold(self, held: Sequence[Statement]) -> None:
+        """See `Lingers`."""
+
+    def release(self) -> Said:
+        """See `Lingers`."""
+        return ()
+
+
+NEVER = _Never()
 
 
 class Linger:
@@ -53,12 +61,12 @@ class Linger:
         self._watching: Future[Said] | None = None
         self._watches = False
         self._published = False
-        self._held: Sequence[Publication] = ()
-        self._oldest: Publication | None = None
+        self._held: Sequence[Statement] = ()
+        self._oldest: Statement | None = None
         self._since = 0.0
 
-    def hold(self, held: Sequence[Publication]) -> None:
-        """Begins to watch over these, oldest first: user code is called now."""
+    def hold(self, held: Sequence[Statement]) -> None:
+        """Begins to watch over these, oldest first: user code is called now. More may come behind them."""
         if not held:
             return
         with self._lock:
@@ -70,11 +78,13 @@ class Linger:
                 self._watching = self._threads.submit(self._watch)
 
     def release(self) -> Said:
-        """Ends to watch: user code has returned. Returns what came of the publications, if they are out.
+        """Ends to watch: user code has returned. Returns what came of those that are out, the first ones.
 
         Raises:
             Quit: The worker was told to end meanwhile. What else publishing raises comes out here, too.
         """
+        if not self._held:
+            return ()
         with self._lock:
             self._held = ()
             published, self._published = self._published, False
@@ -87,7 +97,7 @@ class Linger:
 
     def _watch(self) -> Said:
         idle = 0
-        while not self._closing.wait(_LINGER_SECONDS / 2):
+        while not self._closing.wait(_LINGER_SECONDS):
             with self._lock:  # also when this ends: what is held from then on needs another one
                 idle = 0 if self._held else idle + 1
                 due = self._held and self._clock.monotonic() - self._since >= _LINGER_SECONDS
@@ -95,7 +105,7 @@ class Linger:
                     self._watches = False
                 if due:
                     self._published = True
-                    return self._publish(self._held)
+                    return self._publish(tuple(self._held))
                 if not self._watches:
                     break
         return ()

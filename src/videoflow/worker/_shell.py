@@ -20,7 +20,7 @@ from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._job import Backends, Job, Quit
-from videoflow.worker._linger import Linger, Lingers, Publishes
+from videoflow.worker._linger import NEVER, Linger, Lingers, Publishes
 from videoflow.worker._metered import MeteredPayloads, Perform, metered_records
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
@@ -41,7 +41,7 @@ class Shell:
         nodes: The nodes of its task.
         control: What is desired of the run.
         reporter: Whom it tells.
-        linger: Watches over what a source holds while its code runs.
+        linger: Watches over what is held while user code runs.
     """
 
     def __init__(
@@ -192,11 +192,11 @@ class Shell:
         faults.reach("process.after")
         return a.Sourced(answer, said)
 
-    def _publish_held(self, held: Sequence[a.Publication]) -> Sequence[PublicationOutcome]:
-        """Publishes what a source held back; what became of it inside the task is told before."""
+    def _publish_held(self, held: Sequence[a.Statement]) -> Sequence[PublicationOutcome]:
+        """Publishes what was held back; what became of a source's items inside the task is told before."""
         if self._held_inner:
             self._reporter.inner(self._held_inner)
-        return self._writing.publish(a.Publish(held))
+        return self._writing.publish(a.Publish([each for _, group in held for each in group]))
 
     def _pause(self, action: a.Pause) -> None:
         clock, deadline = self._backends.clock, self._backends.deadline(action.seconds)
@@ -208,7 +208,9 @@ class Shell:
     # Committing and settling ------------------------------------------------------------------
 
     def _burst(self, action: a.Burst) -> a.BurstOutcome:
-        return action.walk.run(action.deliveries, self._reading.load_one, self._nodes.call)
+        lingers = self._linger if action.lingers else NEVER
+        load, call = self._reading.load_one, self._nodes.call
+        return action.walk.run(action.deliveries, load, call, lingers, action.held)
 
     def _walk_item(self, action: a.WalkItem) -> a.BurstOutcome:
         return action.walk.produced(action.element, action.outputs, self._nodes.call)
@@ -351,6 +353,8 @@ class Shell:
         a.Load: lambda self, action: self._reading.load(action),
         a.Burst: _burst,
         a.WalkItem: _walk_item,
+        a.Hold: lambda self, action: self._linger.hold(action.held),
+        a.Release: lambda self, _: self._linger.release(),
         a.Call: lambda self, action: self._nodes.call(action.node, action.element, action.attempt),
         a.CallBatch: _call_batch,
         a.Control: lambda self, action: self._nodes.control(action.node, action.element, action.attempt),

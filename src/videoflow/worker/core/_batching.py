@@ -113,7 +113,7 @@ class BatchingCore(ReaderCore):
         answers: list[Sequence[object]] = [()] * len(called)
         if called:
             elements = [one.element for one in called if isinstance(one.element, Element)]
-            answer = yield CallBatch(name, elements, [one.since for one in called])
+            answer = yield from self.meanwhile(_called(name, elements, called))
             if not isinstance(answer, Failure):
                 answers = [(each,) for each in answer]
             elif len(called) == 1:
@@ -127,3 +127,8 @@ class BatchingCore(ReaderCore):
             if self._ordered:
                 del self._gathered[0]
             yield from self._work_on(one.group, one.element, next(given) if one.called else ())
+
+
+def _called(name: str, elements: Sequence[Element], called: Sequence[Gathered]) -> Steps:
+    """Calls a node for several inputs at once; returns what it answers."""
+    return (yield CallBatch(name, elements, [one.since for one in called]))

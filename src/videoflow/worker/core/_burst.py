@@ -6,16 +6,31 @@ It refuses the rest: such an input is left unfinished, and `Walk` goes on with t
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
 from videoflow.backends.coverage import Cause, Fate, FateKind
 from videoflow.backends.messaging import ChannelId, Delivery, Envelope, Kind, Writer
+from videoflow.backends.outcomes import PublicationOutcome
 from videoflow.ids import HashedId
 from videoflow.worker.core._answers import Outputs, Returned
 from videoflow.worker.core._failures import Failure
 from videoflow.worker.core._program import NodeProgram, TaskProgram
-from videoflow.worker.core._said import Element, InnerFate, Publication
+from videoflow.worker.core._said import Element, InnerFate, Publication, Statement, not_out
+
+
+class Lingers(Protocol):
+    """Publishes what is held while user code takes its time."""
+
+    def hold(self, held: Sequence[Statement]) -> None:
+        """Begins to watch over these, oldest first: user code is called now. More may come behind them."""
+        ...
+
+    def release(self) -> Sequence[PublicationOutcome]:
+        """Ends to watch: user code has returned. Returns what came of those that are out, the first ones."""
+        ...
+
 
 Load = Callable[[Delivery], object]
 Call = Callable[[str, Element, int], Returned | Failure]
@@ -28,7 +43,7 @@ class BurstOutcome(msgspec.Struct):
 
     Attributes:
         inputs: How many inputs are through.
-        publications: (input id of the statement, its envelopes), in order.
+        publications: What is to be published, in order.
         inner: Fates on edges inside the task; those of neighbours are one.
         latest: The last of them by edge.
         whole: Those of `latest` that the last input lengthened, where it was skipped nowhere.
@@ -38,7 +53,7 @@ class BurstOutcome(msgspec.Struct):
     """
 
     inputs: int = 0
-    publications: list[tuple[str, list[Publication]]] = []
+    publications: list[Statement] = []
     inner: list[InnerFate] = []
     latest: dict[int, InnerFate] = {}
     whole: list[InnerFate] = []
@@ -84,21 +99,33 @@ class BurstWalk:
         self._places = _ENTRY + 1 + len(places)
         self._steps = tuple(_step(program, node, places, channels) for node in program.nodes)
 
-    def run(self, deliveries: Sequence[Delivery], load: Load, call: Call) -> BurstOutcome:
+    def run(
+        self,
+        deliveries: Sequence[Delivery],
+        load: Load,
+        call: Call,
+        lingers: Lingers,
+        held: Sequence[Statement] = (),
+    ) -> BurstOutcome:
         """Walks deliveries until one is left unfinished, or the time is up.
 
         Args:
             deliveries: Data, delivered for the first time.
             load: Decodes one.
             call: Calls a node once.
+            lingers: Publishes what there is already, while nodes take their time.
+            held: What is to be published before; it is part of the outcome, as far as it is not out.
         """
-        made = BurstOutcome()
+        made = BurstOutcome(publications=list(held))
         for delivery in deliveries:
             value = load(delivery)
             if type(value) is Failure:
                 made.answers = []
                 break
+            lingers.hold(made.publications)
             made.answers = self._through(_element(delivery.envelope, value), call, made)
+            if said := lingers.release():
+                made.publications = not_out(made.publications, said)
             if made.answers is not None:
                 break
             made.inputs += 1
@@ -131,7 +158,7 @@ class BurstWalk:
             first: What the first node has answered already.
         """
         elements = [element] * self._places
-        said: list[tuple[str, list[Publication]]] = []
+        said: list[Statement] = []
         answers: list[Returned | Failure] = []
         fates: list[tuple[int, Cause | None]] = []
         seconds = 0.0

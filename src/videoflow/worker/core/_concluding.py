@@ -20,6 +20,7 @@ from videoflow.planner.plan import CommitOrder
 from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._pending import Pending
 from videoflow.worker.core._program import TaskProgram
+from videoflow.worker.core._said import not_out
 from videoflow.worker.core._walk import RunAborted, Walk, pause_after, recorded
 from videoflow.worker.core.actions import (
     Commit,
@@ -28,9 +29,11 @@ from videoflow.worker.core.actions import (
     FailRun,
     Failure,
     Flush,
+    Hold,
     Publication,
     Publish,
     PutAside,
+    Release,
     Republish,
     Settle,
     Steps,
@@ -129,6 +132,22 @@ class Concluding:
             if outcome is CommitOutcome.COMMITTED:
                 self.number = action.number
                 return
+
+    def meanwhile(self, steps: Steps) -> Steps:
+        """Returns what steps come to; what was worked on before comes out where they take their time."""
+        if self.outbox or not self.pending.publications:
+            return (yield from steps)
+        yield Hold(self.pending.publications)
+        try:
+            found = yield from steps
+        except RunAborted:
+            yield from self._release()
+            raise
+        yield from self._release()
+        return found
+
+    def _release(self) -> Steps:
+        self.pending.publications = not_out(self.pending.publications, (yield Release()))
 
     def report(self, pending: Pending) -> Steps:
         """Says what became of things inside the task, before a commit that keeps them from coming again."""

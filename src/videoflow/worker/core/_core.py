@@ -235,10 +235,9 @@ class ReaderCore(Checkpointing):
         bursts, pending = self._bursts, self.pending
         assert bursts.walk is not None
         deliveries = bursts.waiting
-        made = yield Burst(bursts.walk, deliveries)
-        done = made.inputs
-        if done:
-            pending.publications += made.publications
+        made = yield Burst(bursts.walk, deliveries, pending.publications, not self.outbox)
+        pending.publications = made.publications
+        if done := made.inputs:
             pending.inner += made.inner
             pending.settlements += [(delivery.token, _DELIVERED) for delivery in deliveries[:done]]
             pending.settlements += self._ended_epochs.settled()
@@ -278,7 +277,8 @@ class ReaderCore(Checkpointing):
             if self._once and suspect and cause is None:
                 recalled = yield Recall(element.input_id)
             if recalled is None:
-                outcome = yield from resumed(self.walk.input(element, suspect=suspect), answers)
+                walked = self.walk.input(element, suspect=suspect)
+                outcome = yield from self.meanwhile(resumed(walked, answers))
             else:
                 outcome = Outcome()
                 self.pending.recalled += recalled

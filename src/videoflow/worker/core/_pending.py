@@ -4,12 +4,11 @@ Used by the cores. It refuses nothing, and keeps the order of inputs.
 """
 
 from collections import deque
-from collections.abc import Sequence
 
 import msgspec
 
 from videoflow.backends.messaging import DeliveryToken, Settlement
-from videoflow.worker.core.actions import InnerFate, Publication
+from videoflow.worker.core.actions import InnerFate, Publication, Statement
 
 Settlements = list[tuple[DeliveryToken, Settlement]]
 
@@ -18,7 +17,7 @@ class Pending(msgspec.Struct):
     """Results in the order of their inputs.
 
     Attributes:
-        publications: (input id of the statement, its envelopes).
+        publications: What is to be published.
         settlements: What is settled with it.
         inner: Fates on edges inside the task.
         inputs: Inputs worked on.
@@ -27,7 +26,7 @@ class Pending(msgspec.Struct):
         recalled: Encoded envelopes that an earlier owner of an input recorded, to be said in its place.
     """
 
-    publications: list[tuple[str, Sequence[Publication]]] = []
+    publications: list[Statement] = []
     settlements: Settlements = []
     inner: list[InnerFate] = []
     inputs: int = 0

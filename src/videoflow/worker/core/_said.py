@@ -3,13 +3,14 @@
 Used by the parts of a core, and by whoever performs its actions. It refuses nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from videoflow.backends.coverage import Cause, Fate, Hop, Origin
 from videoflow.backends.messaging import Envelope
+from videoflow.backends.outcomes import Accepted, PublicationOutcome
 
 
 class Element(msgspec.Struct):
@@ -57,6 +58,25 @@ class Publication(msgspec.Struct):
     channel: int
     envelope: Envelope
     value: Any = None
+
+
+Statement = tuple[str, Sequence[Publication]]  # what is said of one input, by its id
+
+
+def not_out(statements: Sequence[Statement], said: Sequence[PublicationOutcome]) -> list[Statement]:
+    """Returns what is still to be said.
+
+    Args:
+        statements: In order.
+        said: What came of the first of their publications, one after another.
+    """
+    left: list[Statement] = []
+    outcomes = iter(said)
+    for input_id, group in statements:
+        rest = [each for each in group if not isinstance(next(outcomes, None), Accepted)]
+        if rest:
+            left.append((input_id, rest))
+    return left
 
 
 class InnerFate(msgspec.Struct):

@@ -14,10 +14,11 @@ from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
 from videoflow.worker.core._blame import first_failure
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
-from videoflow.worker.core._concluding import Start, is_to_come
+from videoflow.worker.core._concluding import Start
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
+from videoflow.worker.core._said import not_out
 from videoflow.worker.core._walk import RunAborted, pause_after, resumed
 from videoflow.worker.core.actions import (
     Announced,
@@ -113,11 +114,10 @@ class SourceCore(Marked):
 
     def _next_item(self) -> Steps:
         """Asks for the next item; what is held may be published meanwhile."""
-        held = self.pending.flat()
-        sourced = yield NextItem(self._position, held, self.pending.inner)
+        pending = self.pending
+        sourced = yield NextItem(self._position, pending.publications, pending.inner)
         if sourced.said:
-            left = [p for p, outcome in zip(held, sourced.said, strict=True) if is_to_come(outcome)]
-            self.pending.publications = [("", left)] if left else []
+            pending.publications = not_out(pending.publications, sourced.said)
         return sourced.answer
 
     def _item(self, item: ItemReady) -> Steps:

@@ -26,11 +26,13 @@ from videoflow.worker.core._answers import SourceEnded as SourceEnded
 from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
 from videoflow.worker.core._burst import BurstOutcome as BurstOutcome
 from videoflow.worker.core._burst import BurstWalk as BurstWalk
+from videoflow.worker.core._burst import Lingers as Lingers
 from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
 from videoflow.worker.core._said import Element as Element
 from videoflow.worker.core._said import InnerFate as InnerFate
 from videoflow.worker.core._said import Publication as Publication
+from videoflow.worker.core._said import Statement as Statement
 
 # Actions --------------------------------------------------------------------------------------
 
@@ -81,10 +83,24 @@ class Burst(msgspec.Struct):
     Attributes:
         walk: How; it is lent what loads and what calls.
         deliveries: The inputs.
+        held: What is to be published before what comes of them.
+        lingers: Whether results may be published as soon as an input behind them takes its time.
     """
 
     walk: BurstWalk
     deliveries: Sequence[Delivery]
+    held: Sequence[Statement]
+    lingers: bool
+
+
+class Hold(msgspec.Struct):
+    """From here on, publish what is held where user code takes its time. Answer: None."""
+
+    held: Sequence[Statement]
+
+
+class Release(msgspec.Struct):
+    """Publish nothing more of what is held. Answer: outcomes of what is out, the first of it."""
 
 
 class WalkItem(msgspec.Struct):
@@ -171,7 +187,7 @@ class NextItem(msgspec.Struct):
     """
 
     position: SourcePosition
-    held: Sequence[Publication] = ()
+    held: Sequence[Statement] = ()
     inner: Sequence[InnerFate] = ()
 
 
@@ -332,6 +348,8 @@ Action = (
     | Load
     | Burst
     | WalkItem
+    | Hold
+    | Release
     | Call
     | CallBatch
     | Control
