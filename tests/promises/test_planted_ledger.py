@@ -45,11 +45,11 @@ def silent(number: int) -> Change:
     """A task works on an item and settles it, and publishes nothing."""
     return Change(
         CORE,
-        "            pending.publications += made.publications\n",
-        "            pending.publications += [\n"
-        "                said for said in made.publications\n"
-        f"                if said[1][0].envelope.origin.ordinal != {number}\n"
-        "            ]\n",
+        "        pending.publications = made.publications\n",
+        "        pending.publications = [\n"
+        "            said for said in made.publications\n"
+        f"            if said[1][0].envelope.origin.ordinal != {number}\n"
+        "        ]\n",
     )
 
 

@@ -100,7 +100,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         Change("worker/_shell.py", "self._linger if action.lingers else NEVER", "NEVER"),
         "tests/worker/test_linger.py::"
         "test_results_come_out_while_an_input_that_came_with_theirs_is_worked_on[source0-node0]",
-        "what was made before did not come out meanwhile",
+        "a result did not come out",
     ),
     "results wait for an input behind them that is worked on alone": (
         Change(
@@ -110,7 +110,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         ),
         "tests/worker/test_linger.py::"
         "test_results_come_out_while_an_input_that_came_with_theirs_is_worked_on[source1-node1]",
-        "what was made before did not come out meanwhile",
+        "a result did not come out",
     ),
     "an ended epoch is forgotten by who starts again": (
         Change("worker/core/_epochs.py", "        if news:\n", "        if news and not self._over:\n"),
@@ -162,7 +162,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "came again",
     ),
     "what is published meanwhile is told later": (
-        Change("worker/core/_source.py", ", held, self.pending.inner)", ", held)"),
+        Change("worker/core/_source.py", ", pending.publications, pending.inner)", ", pending.publications)"),
         "tests/simulation/test_found_ends.py::"
         "test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_died_then",
         "which does not exist",
@@ -339,7 +339,18 @@ ALWAYS = (
 
 
 def unnoticed(folder: Path, names: Collection[str]) -> dict[str, str]:
-    """Plants some in one copy, since they are far from each other; returns those that no test notices."""
+    """Plants some in one copy, since they are far from each other; returns those that no test notices.
+
+    One that another one of the copy hides is planted alone.
+    """
+    missed = _unnoticed_together(folder / "together", names)
+    if len(names) == 1:
+        return missed
+    alone = (_unnoticed_together(folder / str(number), [name]) for number, name in enumerate(missed))
+    return {name: said for each in alone for name, said in each.items()}
+
+
+def _unnoticed_together(folder: Path, names: Collection[str]) -> dict[str, str]:
     planted = Planted(folder, [DEFECTS[name][0] for name in names])
     ran = planted.module("pytest", *OPTIONS, *sorted(DEFECTS[name][1] for name in names))
     assert ran.status == 1, ran.output

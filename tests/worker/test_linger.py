@@ -141,10 +141,10 @@ def test_results_come_out_while_an_input_that_came_with_theirs_is_worked_on(
 ) -> None:
     SEEN.clear()
     report: Any = vf.Flow([Sees(name="sees")(node(source))]).run(engine="threads")
-    assert report.verdict == "complete"
+    assert report.verdict == "complete", "a result did not come out while what came with it was worked on"
 
 
 def test_an_item_comes_out_while_its_source_works_on_the_next_one() -> None:
     SEEN.clear()
     report: Any = vf.Flow([Sees(name="sees")(Halting(name="halting"))]).run(engine="threads")
-    assert report.verdict == "complete"
+    assert report.verdict == "complete", report.failure
