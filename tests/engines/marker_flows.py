@@ -1,6 +1,7 @@
 """Nodes that make markers and take them, importable by workers."""
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Unpack
@@ -8,11 +9,34 @@ from typing import Any, Unpack
 import videoflow as vf
 from tests.engines.flows import Numbers
 
+PATIENCE_SECONDS = 30.0
+
 
 class Small(Numbers):
     """Numbers, of which many fit."""
 
     max_item_bytes = 100
+
+
+class Late(Small):
+    """Small numbers, the last hundred of them when somebody has ended.
+
+    Args:
+        count: How many.
+        after: The file that says so.
+    """
+
+    def __init__(self, count: int, after: str, **options: Unpack[vf.NodeOptions]) -> None:
+        super().__init__(count, **options)
+        self.after = after
+
+    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+        pause, until = threading.Event(), time.monotonic() + PATIENCE_SECONDS
+        for item in super().produce(resume):
+            while item.value == self.count - 100 and not Path(self.after).exists():
+                assert time.monotonic() < until, "nobody has ended"
+                pause.wait(0.02)
+            yield item
 
 
 class Alarms(vf.Processor):
@@ -61,6 +85,10 @@ class Log(vf.Consumer):
         while value == self.at and not Path(self.gate).exists():
             pause.wait(0.02)
         ctx.state[f"row/{value:08d}"] = value
+
+    def close(self) -> None:
+        if self.gate:
+            Path(f"{self.gate}.closed").touch()
 
     def on_control(self, marker: Any, ctx: vf.Context) -> None:
         number = marker["alarm"] if isinstance(marker, dict) else marker

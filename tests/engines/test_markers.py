@@ -9,7 +9,7 @@ import pytest
 
 import videoflow as vf
 from tests.engines.flows import Numbers, Rows
-from tests.engines.marker_flows import Alarms, Heard, Log, Picky, Small
+from tests.engines.marker_flows import Alarms, Heard, Late, Log, Picky
 from videoflow.clock import RealClock
 from videoflow.engines._local_run import LocalRun
 from videoflow.graph.report import EdgeReport, RunReport, Verdict
@@ -65,7 +65,8 @@ def test_every_replica_is_given_every_marker_and_the_ledger_closes(
 def test_markers_without_end_hold_nobody_up_and_those_that_come_too_late_are_counted(
     engine: str, tmp_path: Path
 ) -> None:
-    log = Log(name="log")(Numbers(3, name="few")).control(Small(12_000, name="many"))
+    gate = str(tmp_path / "gate")
+    log = Log(gate, name="log")(Numbers(3, name="few")).control(Late(12_000, f"{gate}.closed", name="many"))
     report = run(vf.Flow([log]), engine, tmp_path)
     assert report.verdict is Verdict.COMPLETE, (report.failure, report.gaps)
     (edge,) = marker_edges(report)

@@ -90,6 +90,7 @@ class Reading:
         Raises:
             Quit: While it waited.
         """
+        rests = action.wait and action.until is None and self._is_far_from_its_end()
         while True:
             again, marked_again = self.suspending.given()
             deliveries = again or [
@@ -107,6 +108,10 @@ class Reading:
                 known = self._reported or self._nothing_known()
                 self._lull_since = None
                 return a.Pulled(deliveries, known, failed, markers, self._backends.clock.monotonic())
+            if rests and not any(markers):  # what there is to be known next wakes up who waits
+                rests = False
+                self._wait_for_input()
+                continue
             progress = [self._progress(subscription) for subscription in self._subscriptions]
             pulled = a.Pulled(deliveries, progress, failed, markers, self._backends.clock.monotonic())
             if any(markers) or not action.wait:
@@ -122,6 +127,13 @@ class Reading:
                     pulled.held_up = pulled.at < action.until
                     return pulled
             self._wait_for_input(until)
+
+    def _is_far_from_its_end(self) -> bool:
+        """Whether no writer had ended when that was looked at last, and nothing else is desired since."""
+        reported = self._reported
+        if reported is None or self._control.version != self._control_seen:
+            return False
+        return not any(p.drained or p.finished or p.aborted or p.sealed for p in reported)
 
     def pull_markers(self, action: a.PullMarkers) -> list[Sequence[Delivery]]:
         """Receives the markers that have come; waits as the action says.

@@ -47,6 +47,7 @@ class Process(ProcessParts):
 
     Attributes:
         served_at: When the sockets were last looked at, in monotonic seconds.
+        looked: Whether that was just now, by who waits for input, and there is some.
         dropped: Slots whose arrays were collected.
         unpins: What goes back to its lenders with the next `sweep`.
     """
@@ -80,6 +81,7 @@ class Process(ProcessParts):
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.hub.watch(self._wake, self._woken)
         self.served_at = 0.0
+        self.looked = False
         self.awaiting = {peer for peer in kit.started if peer not in kit.ended}
         self._adopting = kit.incarnation > 1
         self._introduced = False

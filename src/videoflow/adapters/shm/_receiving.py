@@ -76,7 +76,9 @@ class ShmReceiver(Receiver):
         while True:
             with self._process.lock:
                 self._process.introduce()
-                self._process.service()
+                if not self._process.looked:  # else who waited has just taken what peers said
+                    self._process.service()
+                self._process.looked = False
                 walked = exclusive and not inlet.live and after is not None
                 found = inlet.read(after, limit) if walked and after is not None else inlet.take(after, limit)
                 if not found:
@@ -249,7 +251,7 @@ class _InletReady:
         with self._process.lock:
             self._process.introduce()
             came = self._process.service()
-            ready = self._inlet.ready()
+            ready = self._process.looked = self._inlet.ready()
             if came and any(
                 other.ready() for other in self._process.inlets.values() if other is not self._inlet
             ):
