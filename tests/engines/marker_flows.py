@@ -12,19 +12,15 @@ from tests.engines.flows import Numbers
 PATIENCE_SECONDS = 30.0
 
 
-class Small(Numbers):
-    """Numbers, of which many fit."""
-
-    max_item_bytes = 100
-
-
-class Late(Small):
-    """Small numbers, the last hundred of them when somebody has ended.
+class Late(Numbers):
+    """Numbers, of which many fit, the last hundred of them when somebody has ended.
 
     Args:
         count: How many.
         after: The file that says so.
     """
+
+    max_item_bytes = 100
 
     def __init__(self, count: int, after: str, **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(count, **options)
