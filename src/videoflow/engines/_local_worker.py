@@ -30,6 +30,12 @@ _REMEDIES = {
 }
 _LOG_LINES = 24
 _LOG_BYTES = 8192
+# A frame is made where the one before was freed: glibc would give its pages back to the kernel, which clears
+# new ones.
+# The names are those of mallopt(3); whoever has set them means it, and other C libraries do not look.
+_HEAP: Mapping[str, str] = MappingProxyType(
+    {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -169,7 +175,7 @@ def _started(
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
-        env={**os.environ, **told} if told else None,
+        env={**_HEAP, **os.environ, **told},
         pass_fds=inherited,
         start_new_session=True,
     )
