@@ -22,14 +22,15 @@ def draw(outcomes: list[Outcome]) -> str:
         rows = _rows(outcome)
         if len(rows) < 2:
             continue
-        title = f"{outcome.workload.name}: {outcome.workload.title} (rate, x {outcome.workload.floor})"
+        what = "median of a hop" if outcome.workload.job.per_second else "rate"
+        title = f"{outcome.workload.name}: {outcome.workload.title} ({what}, x {outcome.workload.floor})"
         parts.append(_text(_MARGIN, y + 16, title, bold=True))
         y += _HEAD
         parts += _axis(y - 8, y + _ROW * len(rows))
         for name, ratio, kind in rows:
             parts += _bar(y, name, ratio, kind)
             y += _ROW
-        y += _MARGIN
+        y += 2 * _MARGIN
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y + _MARGIN}"'
         ' font-family="sans-serif" font-size="12">'
@@ -38,14 +39,16 @@ def draw(outcomes: list[Outcome]) -> str:
 
 
 def _rows(outcome: Outcome) -> list[tuple[str, float, str]]:
-    found = []
+    """Returns (name, ratio, kind) of each contender, the best first; paced ones all have the same rate."""
+    found, paced = [], outcome.workload.job.per_second > 0
     for contender in outcome.workload.contenders:
-        ratio = middle(ratios(outcome, contender.name, outcome.workload.floor, "per_second"))
+        figure = "hop_us.p50" if paced else "per_second"
+        ratio = middle(ratios(outcome, contender.name, outcome.workload.floor, figure))
         if ratio:
             ours = contender.name.startswith("videoflow") and "1.0.4" not in contender.name
             kind = "floor" if contender.is_floor else "ours" if ours else "peer"
             found.append((contender.name, ratio, kind))
-    return sorted(found, key=lambda row: -row[1])
+    return sorted(found, key=lambda row: row[1] if paced else -row[1])
 
 
 def _x(ratio: float) -> float:
@@ -66,6 +69,8 @@ def _axis(top: float, bottom: float) -> list[str]:
     for decade in range(_DECADES[0], _DECADES[1] + 1):
         x = _x(10.0**decade)
         lines.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" stroke="#dddddd"/>')
+        label = f"{10.0**decade:g}"
+        lines.append(f'<text x="{x:.1f}" y="{bottom + 9}" text-anchor="middle" font-size="9">{label}</text>')
     return lines
 
 

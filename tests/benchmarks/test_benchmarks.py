@@ -68,6 +68,16 @@ def test_a_picture_is_drawn_of_what_was_measured(floors: Outcome) -> None:
     assert "broken" not in texts
 
 
+def test_a_picture_of_a_paced_workload_shows_how_long_a_hop_took() -> None:
+    paced = workloads()["W2-latency"]
+    samples: dict[str, list[Figures | None]] = {
+        paced.floor: [{"per_second": 100.0, "hop_us": {"p50": 50.0}}],
+        "videoflow": [{"per_second": 100.0, "hop_us": {"p50": 250.0}}],
+    }
+    texts = [node.text or "" for node in ElementTree.fromstring(draw([Outcome(paced, samples)])).iter()]
+    assert texts.index(paced.floor) < texts.index("videoflow") == texts.index("5") - 1
+
+
 def test_ratios_are_of_one_round_each() -> None:
     workload = workloads()["W2"]
     samples: dict[str, list[Figures | None]] = {
