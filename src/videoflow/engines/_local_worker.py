@@ -31,8 +31,8 @@ _REMEDIES = {
 _LOG_LINES = 24
 _LOG_BYTES = 8192
 # A frame is made where the one before was freed: glibc would give its pages back to the kernel, which clears
-# new ones.
-# The names are those of mallopt(3); whoever has set them means it, and other C libraries do not look.
+# new ones. The names are those of mallopt(3); whoever has set them means it, and other C libraries do not
+# look.
 _HEAP: Mapping[str, str] = MappingProxyType(
     {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 )

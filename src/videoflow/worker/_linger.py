@@ -8,11 +8,9 @@ milliseconds.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
 
 from videoflow.backends.outcomes import PublicationOutcome
 from videoflow.clock import Clock
-from videoflow.worker.core.actions import Lingers as Watches
 from videoflow.worker.core.actions import Statement
 
 _LINGER_SECONDS = 0.002
@@ -20,14 +18,6 @@ _IDLE_ROUNDS = 8
 
 Said = Sequence[PublicationOutcome]
 Publishes = Callable[[Sequence[Statement]], Said]
-
-
-class Lingers(Watches, Protocol):
-    """Watches over statements while user code runs."""
-
-    def close(self) -> None:
-        """Ends what it runs."""
-        ...
 
 
 class _Never:
@@ -39,6 +29,9 @@ class _Never:
     def release(self) -> Said:
         """See `Lingers`."""
         return ()
+
+    def close(self) -> None:
+        """See `Lingers`."""
 
 
 NEVER = _Never()

@@ -20,7 +20,7 @@ from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
 from videoflow.worker._job import Backends, Job, Quit
-from videoflow.worker._linger import NEVER, Linger, Lingers, Publishes
+from videoflow.worker._linger import NEVER, Linger, Publishes
 from videoflow.worker._metered import MeteredPayloads, Perform, metered_records
 from videoflow.worker._nodes import TaskNodes
 from videoflow.worker._payloads import Payloads
@@ -51,7 +51,7 @@ class Shell:
         nodes: TaskNodes,
         control: RunControl,
         reporter: Reporter,
-        linger: Callable[[Publishes, Clock], Lingers] = Linger,
+        linger: Callable[[Publishes, Clock], a.Lingers] = Linger,
     ) -> None:
         self._job = job
         self._backends = backends

@@ -31,6 +31,10 @@ class Lingers(Protocol):
         """Ends to watch: user code has returned. Returns what came of those that are out, the first ones."""
         ...
 
+    def close(self) -> None:
+        """Ends what it runs."""
+        ...
+
 
 Load = Callable[[Delivery], object]
 Call = Callable[[str, Element, int], Returned | Failure]
