@@ -61,12 +61,12 @@ class HashedId:
     def __init__(self, *first: str | int) -> None:
         self._first = hashlib.blake2b(("\x1f".join(map(str, first)) + "\x1f").encode(), digest_size=16)
 
-    def of(self, *rest: str) -> str:
-        """Returns the id of the first parts and these.
+    def of(self, one: str | int, other: str | int) -> str:
+        """Returns the id of the first parts and these two.
 
         >>> HashedId("run", "node").of("input", "0") == hash_id("run", "node", "input", 0)
         True
         """
         hashed = self._first.copy()
-        hashed.update("\x1f".join(rest).encode())
+        hashed.update(f"{one}\x1f{other}".encode())
         return hashed.hexdigest()

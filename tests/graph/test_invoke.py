@@ -10,7 +10,7 @@ import pytest
 
 import videoflow as vf
 from tests.graph.nodes import turned
-from videoflow.graph import Invoker, Out, remedy_for
+from videoflow.graph import Emitted, Invoker, remedy_for
 
 UNTYPED: dict[str, Any] = {"time": {"time_seconds": "0.5"}, "key": {"key": 5}}
 CTX = vf.Context(node="node", attempt=3)
@@ -33,7 +33,7 @@ def keyword_context(self: Any, *values: int, surroundings: vf.Context) -> int:
     return values[0] + surroundings.attempt - 2
 
 
-def chosen(self: Any, value: int) -> Out:
+def chosen(self: Any, value: int) -> vf.Out:
     return vf.Out(value + 1)
 
 
@@ -76,29 +76,29 @@ async def generated_later(self: Any, value: int) -> AsyncIterator[int]:
 def test_each_way_gives_the_same_output(process: Any) -> None:
     invoker = processor(process)
     invoker.open(CTX)
-    assert invoker.call((4,), CTX) == [Out(5, "out")]
-    assert invoker.call((5,), CTX) == [Out(6, "out")]
+    assert invoker.call((4,), CTX) == [("out", 5, None)]
+    assert invoker.call((5,), CTX) == [("out", 6, None)]
     invoker.close()
 
 
 @pytest.mark.parametrize(
     ("result", "outputs"),
     [
-        (None, [Out(None, "out")]),
+        (None, [("out", None, None)]),
         (vf.SKIP, []),
         (vf.Out(vf.SKIP), []),
-        ([1, 2], [Out([1, 2], "out")]),
-        ((), [Out((), "out")]),
-        (vf.Out(1, key="k"), [Out(1, "out", key="k")]),
+        ([1, 2], [("out", [1, 2], None)]),
+        ((), [("out", (), None)]),
+        (vf.Out(1, key="k"), [("out", 1, "k")]),
     ],
 )
-def test_none_is_a_value_and_a_skip_is_none(result: Any, outputs: list[Out]) -> None:
+def test_none_is_a_value_and_a_skip_is_none(result: Any, outputs: list[Emitted]) -> None:
     assert processor(lambda self, value: result).call((0,), CTX) == outputs
 
 
 def test_a_plain_value_goes_to_the_first_port() -> None:
     invoker = processor(lambda self, value: value, ports=("boxes", "events"))
-    assert invoker.call((1,), CTX) == [Out(1, "boxes")]
+    assert invoker.call((1,), CTX) == [("boxes", 1, None)]
 
 
 def test_several_ports_and_a_many_port_keep_their_order() -> None:
@@ -109,7 +109,7 @@ def test_several_ports_and_a_many_port_keep_their_order() -> None:
         yield vf.Out("b", port="crops")
 
     invoker = processor(split, ports=("out", "crops"), many={"crops": 2})
-    assert invoker.call((1,), CTX) == [Out("a", "crops"), Out(1, "out"), Out("b", "crops")]
+    assert invoker.call((1,), CTX) == [("crops", "a", None), ("out", 1, None), ("crops", "b", None)]
 
 
 def twice(self: Any, value: int) -> Iterator[int]:
@@ -155,7 +155,7 @@ def test_a_batch_method_alone_is_called_with_one_input() -> None:
         def process_batch(self, inputs: list[int]) -> list[int]:
             return []
 
-    assert Invoker(Batched()).call((4,), CTX) == [Out(8, "out")]
+    assert Invoker(Batched()).call((4,), CTX) == [("out", 8, None)]
     with pytest.raises(vf.EmissionRefused, match="given 1 input"):
         Invoker(Short()).call((4,), CTX)
 
@@ -172,7 +172,7 @@ def test_results_of_a_batch_are_all_that_results_of_one_may_be() -> None:
             yield (value for value in (inputs[3], None))
 
     made = Invoker(Batched()).call_batch([(1,), (2,), (3,), (4,)], CTX)
-    assert made == [[Out(2, "out")], [], [Out(3, "more")], [Out(4, "out"), Out(None, "out")]]
+    assert made == [[("out", 2, None)], [], [("more", 3, None)], [("out", 4, None), ("out", None, None)]]
     with pytest.raises(IndexError):
         Invoker(Batched()).call((1,), CTX)
 
@@ -186,8 +186,8 @@ def test_inputs_that_meet_come_to_a_batch_as_they_meet_and_each_has_one_result()
             return [one + other for one, other in inputs][:2]
 
     pairs = Invoker(Pairs(), batches=True)
-    assert pairs.call_batch([(1, 2), (3, 4)], CTX) == [[Out(3, "out")], [Out(7, "out")]]
-    assert pairs.call((5, 6), CTX) == [Out(11, "out")]
+    assert pairs.call_batch([(1, 2), (3, 4)], CTX) == [[("out", 3, None)], [("out", 7, None)]]
+    assert pairs.call((5, 6), CTX) == [("out", 11, None)]
     with pytest.raises(vf.EmissionRefused, match="given 3 inputs"):
         pairs.call_batch([(1, 2), (3, 4), (5, 6)], CTX)
 
@@ -201,7 +201,7 @@ def test_flush_has_any_number_of_outputs_and_none_of_them_by_none() -> None:
         yield None
         yield vf.SKIP
 
-    assert processor(plain, flush=flush).flush(CTX) == [Out(1, "out"), Out(None, "out")]
+    assert processor(plain, flush=flush).flush(CTX) == [("out", 1, None), ("out", None, None)]
 
 
 class Source(vf.Producer):
@@ -232,8 +232,8 @@ def test_items_start_at_resume_and_closing_the_iterator_closes_the_source() -> N
 def test_an_item_is_put_on_its_ports() -> None:
     invoker = Invoker(Source())
     assert invoker.outputs_of(vf.Item(1, offset=0, key="k", ports={"truth": 2})) == [
-        Out(1, "out", key="k"),
-        Out(2, "truth", key="k"),
+        ("out", 1, "k"),
+        ("truth", 2, "k"),
     ]
     assert invoker.outputs_of(vf.Item(vf.SKIP, offset=0, ports={"truth": vf.SKIP})) == []
 
@@ -313,7 +313,7 @@ def test_close_ends_what_asynchronous_code_left_running() -> None:
 
     invoker = Invoker(Background())
     invoker.open(CTX)
-    assert invoker.call((1,), CTX) == [Out(1, "out")]
+    assert invoker.call((1,), CTX) == [("out", 1, None)]
     invoker.close()
     assert ended == ["close node", "work"]
 

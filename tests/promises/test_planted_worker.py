@@ -85,14 +85,12 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "assert [",
     ),
     "a burst forgets what key an item was given": (
-        Change("worker/core/_burst.py", "key=given.key if key is None else key", "key=given.key"),
+        Change("worker/core/_burst.py", "key = given.key if key is None else key", "key = given.key"),
         "tests/worker/test_bursts.py::test_a_burst_says_what_the_walk_says[None]",
         "assert made.publications == publications",
     ),
     "what a source holds back waits for its next item": (
-        Change(
-            "worker/_linger.py", "                due = self._held and ", "                due = False and "
-        ),
+        Change("worker/_linger.py", "self._out = due and self.inside", "self._out = False and self.inside"),
         "tests/worker/test_linger.py::test_what_is_held_is_published_while_user_code_runs",
         "nobody published what was held",
     ),

@@ -183,7 +183,7 @@ def test_a_stop_may_come_twice_or_end_without_draining() -> None:
 
 def test_a_run_that_is_resumed_comes_to_what_it_comes_to_without_a_stop() -> None:
     simulation = chain(30)
-    for step in range(10, 200, 20):
+    for step in range(10, 120, 10):
         result = simulation.run(Schedule(4, stops=(step,), resumed=True), telling=True)
         assert result.violations == ()
         assert result.stopped

@@ -6,6 +6,7 @@ another core starts from what was committed and settled.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.worker.channels import RUN, Channels
@@ -174,11 +175,7 @@ class Bench:
             case actions.Load(members=members):
                 return tuple(None if m is None else self.channels.value(m) for m in members)
             case (
-                actions.Call()
-                | actions.Control()
-                | actions.CallBatch()
-                | actions.Burst()
-                | actions.WalkItem()
+                actions.Call() | actions.Control() | actions.CallBatch() | actions.Burst() | actions.Produce()
             ):
                 return self._use(replica, action)
             case actions.Checkpoint(final=final):
@@ -187,7 +184,7 @@ class Bench:
                 function = self.functions.get(f"{node}:flush", lambda _: [("out", f"{node} flushed", None)])
                 return self._called(function, actions.Element("", Origin(node, 0, 0)))
             case actions.NextItem(position=position):
-                return self._next_item(replica, position)
+                return actions.Sourced(self._next_item(replica, position))
             case actions.Announced(node=node, epoch=epoch):
                 return tuple(
                     self.logs[c].announced.origin(node, epoch).closed.intervals() for c in replica.channels
@@ -288,11 +285,10 @@ class Bench:
         resumable = replica.program.entry.spec.traits.resumable
         number = position.ordinal + 1 if resumable else self.given.get(replica.task.name, 0)
         if number >= len(items) or self.failed is not None:
-            return actions.Sourced(actions.SourceEnded())
+            return actions.SourceEnded()
         self.given[replica.task.name] = number + 1
         seconds = self.random.choice((0.0, 1.0)) if self.item_seconds is None else self.item_seconds
-        ready = actions.ItemReady(number, [("out", items[number], None)], seconds=seconds)
-        return actions.Sourced(ready)
+        return actions.ItemReady(number, [("out", items[number], None)], seconds=seconds)
 
     def _call(self, replica: Replica, action: actions.Call | actions.Control) -> Any:
         node, element = action.node, action.element
@@ -310,11 +306,11 @@ class Bench:
     def _use(
         self,
         replica: Replica,
-        action: actions.Call | actions.Control | actions.CallBatch | actions.Burst | actions.WalkItem,
+        action: actions.Call | actions.Control | actions.CallBatch | actions.Burst | actions.Produce,
     ) -> Any:
         if isinstance(action, actions.CallBatch):
             return self._batch(replica, action)
-        if isinstance(action, actions.Burst | actions.WalkItem):
+        if isinstance(action, actions.Burst | actions.Produce):
             return self._walked(replica, action)
         return self._call(replica, action)
 
@@ -333,7 +329,7 @@ class Bench:
         replica.buffer += [element.values[0] for element in action.elements]
         return answers
 
-    def _walked(self, replica: Replica, action: actions.Burst | actions.WalkItem) -> Any:
+    def _walked(self, replica: Replica, action: actions.Burst | actions.Produce) -> Any:
         def call(node: str, element: actions.Element, attempt: int) -> Any:
             answer = self._call(replica, actions.Call(node, element, attempt))
             if answer is DIED:
@@ -341,8 +337,9 @@ class Bench:
             return answer
 
         try:
-            if isinstance(action, actions.WalkItem):
-                return action.walk.produced(action.element, action.outputs, call)
+            if isinstance(action, actions.Produce):
+                ask = partial(self._next_item, replica)
+                return action.walk.produce(action.position, ask, call, NEVER, action.held, action.inner)
             return action.walk.run(action.deliveries, self.channels.value, call, NEVER, action.held)
         except Killed:
             return DIED

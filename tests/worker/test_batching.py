@@ -28,6 +28,9 @@ BATCH = BatchSpec(max_items=MOST, max_wait_seconds=WAIT_SECONDS)
 SHAPED = BatchSpec(max_items=MOST, max_wait_seconds=WAIT_SECONDS, group_by="shape")
 
 
+PATIENT = {"retries": 1000}  # who dies by chance is not to be put aside for it
+
+
 def number_of(element: Element) -> int:
     """What an input is about."""
     found = element.values[0]
@@ -50,7 +53,7 @@ def chain(batch: BatchSpec | None, **options: Any) -> Graph:
     """A source, a node that skips some, the one that gathers, a fan-out behind it in its task, a sink."""
     graph = Graph()
     graph.source("source")
-    graph.step("some", "source")
+    graph.step("some", "source", options=PATIENT)
     graph.step("work", "some", options={"batch": batch, "fuse": "one", **options}, traits=SMALL)
     behind = {"fuse": "one", "replicas": options.get("replicas", 1), "retries": options.get("retries", 3)}
     graph.step("split", "work", many={"out": 3}, options=behind, traits=SMALL)
@@ -62,9 +65,9 @@ def joined(batch: BatchSpec | None, **options: Any) -> Graph:
     """The node that gathers joins two ways of the same items, one of which skips some."""
     graph = Graph()
     graph.source("source")
-    graph.step("some", "source", options={"replicas": 2})
+    graph.step("some", "source", options={"replicas": 2, **PATIENT})
     graph.step("work", "source", "some", options={"batch": batch, **options})
-    graph.step("split", "work", many={"out": 3})
+    graph.step("split", "work", many={"out": 3}, options=PATIENT)
     graph.sink("sink", "split")
     return graph
 

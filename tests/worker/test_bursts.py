@@ -1,6 +1,6 @@
 """A burst says what the walk says, input by input."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from tests.worker.driver import Bench, Replica
 from tests.worker.test_core import keep
 from videoflow.backends.coverage import Coverage, Origin
 from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind, Writer
+from videoflow.backends.runtime import SourcePosition
 from videoflow.planner import plan_flow
 from videoflow.worker import channel_id, make_program, subscription_id
 from videoflow.worker._linger import NEVER
@@ -18,6 +19,7 @@ from videoflow.worker.core import actions
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
 from videoflow.worker.core._walk import Outcome, Walk
 
+MOST = 1.0, 100  # seconds, items
 COUNT = 12
 FUSED: dict[str, Any] = {"options": {"fuse": "one"}}
 
@@ -77,7 +79,7 @@ def test_a_burst_says_what_the_walk_says(stops_at: int | None) -> None:
     assert walks_in_bursts(program)
     channels = tuple(channel_id(ref, "flow", RUN) for ref in program.channels)
     walk = Walk(program, channels, 0, 1)
-    burst = BurstWalk(program, channels, walk.writer, 1.0)
+    burst = BurstWalk(program, channels, walk.writer, MOST)
     (_, planned) = program.subscriptions[0]
     subscription = subscription_id(planned, "flow", RUN, 0)
     deliveries = [
@@ -162,9 +164,11 @@ def test_what_a_source_has_answered_is_not_answered_for_the_nodes_behind_it(fail
     plan = plan_flow(graph.spec(), threads_facts())
     program = make_program(plan, plan.task("source"), RUN)
     channels = tuple(channel_id(ref, "flow", RUN) for ref in program.channels)
-    burst = BurstWalk(program, channels, Writer("source", 0, 1), 1.0)
+    burst = BurstWalk(program, channels, Writer("source", 0, 1), MOST)
     answer = actions.Failure(actions.Disposition.POISON, "odd") if fails else actions.Returned(())
-    element = actions.Element("item", Origin("source", 0, 0), last=0, source="source")
-    made = burst.produced(element, [("out", 1, None)], lambda *_: answer)
+    items: Iterator[Any] = iter([actions.ItemReady(7, [("out", 1, None)]), actions.SourceEnded()])
+    made = burst.produce(SourcePosition(0, -1, None), lambda _: next(items), lambda *_: answer, NEVER)
     assert made.answers == ([answer] if fails else None)
+    assert isinstance(made.item, actions.ItemReady if fails else actions.SourceEnded)
+    assert made.position == SourcePosition(0, -1 if fails else 0, None if fails else 7)
     assert [p.envelope.kind for _, said in made.publications for p in said] == ([] if fails else [Kind.SKIP])

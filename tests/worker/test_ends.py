@@ -13,18 +13,18 @@ from videoflow.backends.messaging import Delivery, DeliveryToken, Envelope, Kind
 from videoflow.backends.outcomes import Accepted, Durability
 from videoflow.planner import plan_flow
 from videoflow.worker.core.actions import (
+    BurstOutcome,
     Disposition,
     Element,
     FailRun,
     Failure,
-    NextItem,
+    Produce,
     Progress,
     Publish,
     Pull,
     Pulled,
     Release,
     Settle,
-    Sourced,
 )
 
 
@@ -76,7 +76,7 @@ def test_a_source_that_fails_when_it_starts_again_is_told_with_what_came_first()
     failures = iter([Failure(Disposition.TRANSIENT, "bad"), Failure(Disposition.FATAL, "odd")])
     action = next(steps)
     while not isinstance(action, FailRun):
-        action = steps.send(Sourced(next(failures)) if isinstance(action, NextItem) else [])
+        action = steps.send(BurstOutcome(item=next(failures)) if isinstance(action, Produce) else [])
     assert action.failure.cause == "odd; it was started again after bad"
 
 

@@ -10,10 +10,9 @@ import videoflow as vf
 from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import ChannelId, Envelope, Kind, Writer
 from videoflow.backends.outcomes import Accepted, Durability, PublicationOutcome
-from videoflow.clock import RealClock
 from videoflow.worker import Publishes
 from videoflow.worker._linger import Linger
-from videoflow.worker.core.actions import Publication, Statement
+from videoflow.worker.core.actions import InnerFate, Publication, Statement
 
 PATIENCE = 10.0
 ACCEPTED: Sequence[PublicationOutcome] = (Accepted("p", 0, duplicate=False, durability=Durability.HOST),)
@@ -31,7 +30,7 @@ def lingers() -> Iterator[Callable[[Publishes], Linger]]:
     made: list[Linger] = []
 
     def make(publish: Publishes) -> Linger:
-        made.append(Linger(publish, RealClock()))
+        made.append(Linger(publish))
         return made[-1]
 
     yield make
@@ -43,15 +42,19 @@ def test_what_is_held_is_published_while_user_code_runs(lingers: Callable[[Publi
     out = threading.Event()
     told: list[Sequence[Statement]] = []
 
-    def publish(held: Sequence[Statement]) -> Sequence[PublicationOutcome]:
+    def publish(held: Sequence[Statement], inner: Sequence[InnerFate]) -> Sequence[PublicationOutcome]:
         told.append(held)
         out.set()
         return ACCEPTED
 
     linger, held = lingers(publish), [statement()]
     linger.hold(held)
+    linger.inside = True
     assert out.wait(PATIENCE), "nobody published what was held"
+    linger.inside = False
+    assert linger.published
     assert linger.release() == ACCEPTED
+    assert not linger.published
     assert linger.release() == ()
     assert told == [tuple(held)]
 
@@ -61,12 +64,13 @@ def test_what_goes_wrong_there_comes_out_in_the_thread_that_works(
 ) -> None:
     tried = threading.Event()
 
-    def publish(held: Sequence[Statement]) -> Sequence[PublicationOutcome]:
+    def publish(held: Sequence[Statement], inner: Sequence[InnerFate]) -> Sequence[PublicationOutcome]:
         tried.set()
         raise OSError("the log is gone")
 
     linger = lingers(publish)
     linger.hold([statement()])
+    linger.inside = True
     assert tried.wait(PATIENCE)
     with pytest.raises(OSError, match="the log is gone"):
         linger.release()

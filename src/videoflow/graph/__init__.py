@@ -21,7 +21,7 @@ from videoflow.graph._flow import Flow, RunKeywords, failure_of, request_of, run
 from videoflow.graph._folder import flow_folder, within_folder
 from videoflow.graph._functions import consumer, processor, producer
 from videoflow.graph._gpus import parse_condition
-from videoflow.graph._invoke import Invoker, remedy_for
+from videoflow.graph._invoke import Emitted, Invoker, remedy_for
 from videoflow.graph._methods import Shape, shape_of
 from videoflow.graph._node import Consumer, Node, Processor, Producer
 from videoflow.graph._node_checks import EFFECT_KEY_REMEDY
@@ -58,6 +58,7 @@ __all__ = [
     "Context",
     "Deleted",
     "Disposition",
+    "Emitted",
     "FactoryParameter",
     "Flow",
     "Gpu",

@@ -20,6 +20,9 @@ from videoflow.graph._traits import many_of, overrides
 from videoflow.graph._types import Value
 from videoflow.graph._values import SKIP, Item, Out
 
+Emitted = tuple[str, Value, str | None]
+"""What a node emits: the port, the value, and a key or None."""
+
 _END = object()
 _LARGEST_OFFSET = 2**63 - 2  # the one after it is what `resume` says next
 READ_ONLY_REMEDY = (
@@ -77,15 +80,16 @@ class Invoker:
         self._context = ctx
         self._finished(self._call("open", (), ctx))
 
-    def call(self, inputs: Sequence[Value], ctx: Context) -> list[Out]:
-        """Calls a processor, and returns its outputs in order, each with its port; skips are left out.
+    def call(self, inputs: Sequence[Value], ctx: Context) -> list[Emitted]:
+        """Calls a processor, and returns what it emits, in order; skips are left out.
 
         Raises:
             EmissionRefused: A one-to-one port twice, a many port beyond its bound, an unknown port.
         """
         if self._by_batch:
             return self.call_batch([inputs], ctx)[0]
-        result = self._call("process", inputs, ctx)
+        method, shape = self._methods.get("process") or self._method("process")
+        result = method(*inputs) if shape.context is None else method(*inputs, **{shape.context: ctx})
         kind = type(result)
         if kind is CoroutineType:
             result = self._run(result)
@@ -93,10 +97,10 @@ class Invoker:
         if kind is GeneratorType or kind is AsyncGeneratorType:
             return self._outputs(self._iterate(result))
         if self._single and kind is not Out and result is not SKIP:
-            return [Out(result, self._ports[0])]
+            return [(self._ports[0], result, None)]
         return self._outputs((result,))
 
-    def call_batch(self, batch: Sequence[Sequence[Value]], ctx: Context) -> list[list[Out]]:
+    def call_batch(self, batch: Sequence[Sequence[Value]], ctx: Context) -> list[list[Emitted]]:
         """Calls `process_batch`, and returns for each input what `call` returns for one.
 
         A result may be all that `process` may return; a generator may yield the results.
@@ -148,16 +152,16 @@ class Invoker:
             if close is not None:
                 close()
 
-    def outputs_of(self, item: Item) -> list[Out]:
+    def outputs_of(self, item: Item) -> list[Emitted]:
         """Returns what an item puts on which port, in the order of the ports; skips are left out."""
-        outputs = []
+        outputs: list[Emitted] = []
         for number, port in enumerate(self._ports):
             value = item.value if number == 0 else item.ports.get(port, SKIP)
             if value is not SKIP:
-                outputs.append(Out(value, port, key=item.key))
+                outputs.append((port, value, item.key))
         return outputs
 
-    def flush(self, ctx: Context) -> list[Out]:
+    def flush(self, ctx: Context) -> list[Emitted]:
         """Calls `flush`; a bare None is no output, and a port may have several outputs."""
         result = self._call("flush", (), ctx)
         if type(result) is CoroutineType:
@@ -233,14 +237,12 @@ class Invoker:
     # --- calling ---------------------------------------------------------------------------------------
 
     def _method(self, name: str) -> tuple[Method, Shape]:
-        found = self._methods.get(name)
-        if found is None:
-            method = getattr(self.node, name)
-            found = self._methods[name] = (method, shape_of(method))
+        method = getattr(self.node, name)
+        found = self._methods[name] = (method, shape_of(method))
         return found
 
     def _call(self, name: str, inputs: Sequence[Value], ctx: Context) -> Value:
-        method, shape = self._method(name)
+        method, shape = self._methods.get(name) or self._method(name)
         if shape.context is None:
             return method(*inputs)
         return method(*inputs, **{shape.context: ctx})
@@ -283,25 +285,22 @@ class Invoker:
 
     # --- what comes back -------------------------------------------------------------------------------
 
-    def _outputs(self, results: Iterable[Value], *, bounded: bool = True) -> list[Out]:
-        outputs: list[Out] = []
+    def _outputs(self, results: Iterable[Value], *, bounded: bool = True) -> list[Emitted]:
+        outputs: list[Emitted] = []
         counts: dict[str, int] = {}
         for result in results:
-            if type(result) is not Out:
-                if result is SKIP:
-                    continue
-                out = Out(result, self._ports[0])
-            else:
-                out = result
-                if out.port not in self._ports:
-                    raise self._unknown_port(out.port)
-                self._check_key(out.key)
-                if out.value is SKIP:
-                    continue
-            count = counts[out.port] = counts.get(out.port, 0) + 1
-            if bounded and count > self._many.get(out.port, 1):
-                raise self._too_many(out.port)
-            outputs.append(out)
+            port, value, key = self._ports[0], result, None
+            if type(result) is Out:
+                port, value, key = result.port, result.value, result.key
+                if port not in self._ports:
+                    raise self._unknown_port(port)
+                self._check_key(key)
+            if value is SKIP:
+                continue
+            count = counts[port] = counts.get(port, 0) + 1
+            if bounded and count > self._many.get(port, 1):
+                raise self._too_many(port)
+            outputs.append((port, value, key))
         return outputs
 
     def _check_item(self, item: Value, last: int | None, resume: int | None) -> None:

@@ -34,7 +34,7 @@ class SizingDefaults:
     """
 
     prefetch: int = 4
-    small_prefetch: int = 16
+    small_prefetch: int = 64
     small_bytes: int = MIB
     credit_items: int = 256
     credit_bytes: int = 64 * MIB

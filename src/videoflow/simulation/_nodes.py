@@ -4,14 +4,15 @@ Used by the simulator, one object per incarnation. User code runs as it is; a st
 when the flow was recorded.
 """
 
+import contextlib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from videoflow.backends.outcomes import PublicationOutcome
-from videoflow.backends.runtime import FlowRuntime
-from videoflow.clock import Clock
+from videoflow.backends.runtime import FlowRuntime, SourcePosition
+from videoflow.clock import WouldBlock
 from videoflow.errors import UnobservableState
 from videoflow.graph import Node
 from videoflow.planner.plan import TaskPlan
@@ -20,7 +21,15 @@ from videoflow.simulation._record import Made, Mark, Record, mark, mark_answer
 from videoflow.simulation._script import SimulatedDeath
 from videoflow.worker import Publishes, RunControl, TaskNodes
 from videoflow.worker.core import TaskProgram
-from videoflow.worker.core.actions import Element, Failure, ItemReady, Returned, SourceEnded, Statement
+from videoflow.worker.core.actions import (
+    Element,
+    Failure,
+    InnerFate,
+    ItemReady,
+    Returned,
+    SourceEnded,
+    Statement,
+)
 
 T = TypeVar("T")
 Opened = Any
@@ -32,24 +41,43 @@ _CALL_SECONDS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0005, 0.003, 0.03)
 class SlowCode:
     """Stands for the thread that publishes what is held, as if user code took its time now and then.
 
-    It publishes before that is called, so that the action can be repeated where it would have to wait.
+    It publishes before that is called, and not where it would have to wait.
 
     Args:
         publish: Publishes.
-        clock: Not looked at.
+
+    Attributes:
+        published: Whether it has, since it was told what is held.
     """
 
-    def __init__(self, publish: Publishes, clock: Clock) -> None:
+    def __init__(self, publish: Publishes) -> None:
         self._publish = publish
+        self._held: Sequence[Statement] = ()
+        self._inner: Sequence[InnerFate] = ()
         self._said: Sequence[PublicationOutcome] = ()
+        self.published = False
 
-    def hold(self, held: Sequence[Statement]) -> None:
-        """Publishes every third time."""
-        self._said = self._publish(held) if len(held) % 3 == 2 else ()
+    @property
+    def inside(self) -> bool:
+        """Whether user code runs; where it begins to, what is held is published every third time."""
+        return False
+
+    @inside.setter
+    def inside(self, inside: bool) -> None:
+        if inside and len(self._held) % 3 == 2:
+            with contextlib.suppress(WouldBlock):
+                self._said = self._publish(self._held, self._inner)
+                self.published = True
+
+    def hold(self, held: Sequence[Statement], inner: Sequence[InnerFate] = ()) -> None:
+        """Takes down what is held."""
+        self._held, self._inner, self._said, self.published = held, inner, (), False
 
     def release(self) -> Sequence[PublicationOutcome]:
         """Returns what came of it."""
-        return self._said
+        said = self._said
+        self.hold(())
+        return said
 
     def close(self) -> None:
         """Has nothing to end."""
@@ -139,7 +167,6 @@ class SimulatedNodes(TaskNodes):
         self._entry = program.entry.spec.name
         self._next = 0
         self._left: dict[str, Mark] = {}
-        self.cut_short = False
 
     def _read_time(self) -> float:
         watching = self._watching
@@ -252,14 +279,15 @@ class SimulatedNodes(TaskNodes):
             alive(failed[1])
         return failed
 
-    def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
+    def next_item(self, position: SourcePosition) -> ItemReady | SourceEnded | Failure:
         """Asks the source, or its stand-in; it ends early where the schedule says so."""
         watching, name = self._watching, self._entry
-        if self.cut_short:
+        limit = watching.limits.get(name)
+        if limit is not None and position.ordinal + 1 >= limit:
             return SourceEnded()
         if name in watching.stand_ins:
-            return self._replayed(name, resume)
-        answer = alive(super().next_item(resume))
+            return self._replayed(name, None if position.offset is None else position.offset + 1)
+        answer = alive(super().next_item(position))
         if isinstance(answer, ItemReady) and name in watching.filling:
             watching.recording.items.setdefault(name, []).append(answer)
         return answer

@@ -317,11 +317,6 @@ class SimulatedRun:
             self._bury(station)
 
     def _before(self, station: Station, live: Incarnation, action: actions.Action) -> None:
-        if type(action) is actions.NextItem:
-            limit = self.limits.get(station.task.nodes[0])
-            if limit is not None and action.position.ordinal + 1 >= limit:
-                live.nodes.cut_short = True
-            return
         fence = _FENCES.get(type(action)) if station.fenced else None
         if fence is not None and station.script.reach(fence) is not None:
             self._tell(station, f"is replaced before its {type(action).__name__}, and lives on")

@@ -30,7 +30,7 @@ _ALONE = frozenset(
     (
         actions.Load,
         actions.Burst,
-        actions.WalkItem,
+        actions.Produce,
         actions.Release,
         actions.Call,
         actions.CallBatch,

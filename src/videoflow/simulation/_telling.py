@@ -36,9 +36,6 @@ def describe(action: actions.Action, ending: Ending) -> str:
     elif isinstance(action, actions.Burst):
         items = [delivery.envelope.origin for delivery in action.deliveries]
         said = "works on " + ", ".join(f"item {origin.ordinal} of {origin.node}" for origin in items)
-    elif isinstance(action, actions.WalkItem):
-        origin = action.element.origin
-        said = f"works on item {origin.ordinal} of {origin.node}"
     elif isinstance(action, actions.CallBatch):
         origins = ", ".join(f"item {e.origin.ordinal} of {e.origin.node}" for e in action.elements)
         said = f"calls {action.node} with {origins}"

@@ -17,9 +17,9 @@ from videoflow.errors import EmissionRefused, UsageError
 from videoflow.graph import (
     Consumer,
     Context,
+    Emitted,
     Invoker,
     Node,
-    Out,
     Producer,
     has_snapshots,
     is_stateful,
@@ -77,7 +77,7 @@ def drive(
     if isinstance(node, Producer) and values:
         raise UsageError(f"{node!r} takes no inputs", remedy="write drive(node, [])")
     told = _markers(node, markers or {}, len(values))
-    made: list[Out] = []
+    made: list[Emitted] = []
     try:
         run.attempt(lambda: run.invoker.open(run.context))
         if isinstance(node, Producer):
@@ -92,7 +92,7 @@ def drive(
         made += run.attempt(lambda: run.invoker.flush(run.context))
     finally:
         run.invoker.close()
-    return [wire.freeze(out.value) for out in made if out.port == wanted]
+    return [wire.freeze(value) for at, value, _ in made if at == wanted]
 
 
 class _Driven:
@@ -123,19 +123,19 @@ class _Driven:
             kept.take_snapshot(self.invoker.snapshot(self.context))
         return result
 
-    def produced(self) -> list[Out]:
+    def produced(self) -> list[Emitted]:
         """Returns what a producer makes on all ports."""
         items = self.invoker.items(None, self.context)
-        return [out for item in items for out in self.invoker.outputs_of(item)]
+        return [made for item in items for made in self.invoker.outputs_of(item)]
 
-    def called(self, value: Value, seconds: float) -> Sequence[Out]:
+    def called(self, value: Value, seconds: float) -> Sequence[Emitted]:
         """Returns what one input makes on all ports."""
         parts = self._parts(value)
         times = (getattr(part, "time_seconds", None) for part in parts)
         self.context.time_seconds = next((time for time in times if time is not None), seconds)
         sources = (getattr(part, "source", None) for part in parts)
         self.context.source = next((source for source in sources if isinstance(source, str)), "")
-        made: Sequence[Out] = ()
+        made: Sequence[Emitted] = ()
         if isinstance(self._node, Consumer):
             self.attempt(lambda: self.invoker.consume(parts, self.context))
         else:

@@ -55,6 +55,8 @@ def freeze(value: Value) -> Value:
         ValueRefused: Anything else; the message has the path within the value and the type.
     """
     handler = _HANDLERS.get(type(value))
+    if handler is _same:
+        return value
     _counting.containers = 0
     try:
         return (handler or _handler_of(type(value)))(value, 0, False)

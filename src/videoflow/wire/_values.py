@@ -179,6 +179,8 @@ def decode_value(body: bytes, payloads: Sequence[PayloadRef] = (), load: Load | 
             through.
     """
     try:
+        if not payloads:
+            return _decode_whole(body)
         if body[:1] in _EXTENSIONS:  # an array or a record: its head needs no hook
             top = _decode(body)
             return _Unpacker(payloads, load).extension(top.code, top.data)
@@ -228,3 +230,6 @@ class _Unpacker:
             ref = self.payloads[index]
             root = self.roots[index] = np.asarray(StoredObject(ref, self.load(ref)))
         return root
+
+
+_decode_whole = msgspec.msgpack.Decoder(ext_hook=_Unpacker((), None).extension).decode

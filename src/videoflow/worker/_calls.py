@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from videoflow.errors import FlowError, ValueRefused, plain_text, said_by
-from videoflow.graph import Out, remedy_for
+from videoflow.graph import Emitted, remedy_for
 from videoflow.wire import Value, freeze
 from videoflow.worker.core.actions import Disposition, Failure
 
 T = TypeVar("T")
 Judge = Callable[[Exception], str]
-Outputs = list[tuple[str, Value, str | None]]
+_UNLIMITED = 1 << 62
 _PACKAGE = Path(__file__).parent.parent
 _LONGEST_PLACE, _LONGEST_TRACE = 300, 40_000  # characters
 _MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph", _PACKAGE / "wire")
@@ -39,10 +39,11 @@ def guarded(judge: Judge, call: Callable[..., T], *arguments: Any) -> T | Failur
     try:
         return call(*arguments)
     except BaseException as error:  # noqa: BLE001  (user code: every exception is the node's failure, not ours)
-        return _judged(judge, error)
+        return judged(judge, error)
 
 
-def _judged(judge: Judge, error: BaseException) -> Failure:
+def judged(judge: Judge, error: BaseException) -> Failure:
+    """Returns an exception of user code as a `Failure`, with the node's own judgement."""
     if isinstance(error, SystemExit | KeyboardInterrupt):
         return describe(error, Disposition.FATAL)
     if not isinstance(error, Exception):  # an `async` node's CancelledError, say
@@ -83,7 +84,7 @@ def _is_machinery(filename: str) -> bool:
     return any(Path(filename).is_relative_to(place) for place in _MACHINERY)
 
 
-def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outputs:
+def frozen(outputs: Sequence[Emitted], limits: Mapping[str, int], node: str) -> list[Emitted]:
     """Returns outputs as an edge carries them.
 
     Args:
@@ -94,18 +95,18 @@ def frozen(outputs: Sequence[Out], limits: Mapping[str, int], node: str) -> Outp
     Raises:
         ValueRefused: A value that no edge carries, or one larger than its port declared.
     """
-    done: Outputs = []
-    for output in outputs:
-        fixed = freeze(output.value)
-        limit = limits.get(output.port)
-        if limit is not None and (size := size_bytes(fixed)) > limit:
+    done: list[Emitted] = []
+    for port, value, key in outputs:
+        fixed = freeze(value)
+        limit = limits.get(port, _UNLIMITED)
+        if limit < _UNLIMITED and (size := size_bytes(fixed)) > limit:
             raise ValueRefused(
-                f"node {node} made an item of {size} bytes on port {output.port}{_shown(fixed)}",
+                f"node {node} made an item of {size} bytes on port {port}{_shown(fixed)}",
                 cause=f"before the run its items were taken to have {limit} bytes at most",
                 remedy=f"set max_item_bytes of the node or of its class to {size}, or more if others"
                 " are larger; pictures may grow in the middle of a video",
             )
-        done.append((output.port, fixed, output.key))
+        done.append((port, fixed, key))
     return done
 
 
@@ -122,9 +123,10 @@ def _shown(value: Value) -> str:
 
 def size_bytes(value: Value) -> int:
     """Returns the bytes of the arrays, texts and byte strings in a frozen value."""
-    if type(value) is np.ndarray:
-        return value.nbytes
-    if isinstance(value, (bytes, str)):
+    kind = type(value)
+    if kind is np.ndarray:
+        return int(value.nbytes)
+    if kind is bytes or kind is str:
         return len(value)
     if isinstance(value, (list, tuple)):
         return sum(size_bytes(part) for part in value)

@@ -14,6 +14,7 @@ import msgspec
 from videoflow.worker._meter import Meter, Spending, Spent
 
 _STEPS_PER_DOUBLING = 8
+_SHORTEST_SECONDS = 1e-6  # that are told apart
 
 
 class NodeFigures(msgspec.Struct):
@@ -93,7 +94,7 @@ class NodeFigures(msgspec.Struct):
 
 
 def _bucket(seconds: float) -> int:
-    return math.ceil(_STEPS_PER_DOUBLING * math.log2(max(seconds * 1e6, 1.0)))
+    return math.ceil(_STEPS_PER_DOUBLING * math.log2(seconds * 1e6)) if seconds > _SHORTEST_SECONDS else 0
 
 
 def _seconds_of(bucket: int) -> float:

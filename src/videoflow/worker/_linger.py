@@ -10,20 +10,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from videoflow.backends.outcomes import PublicationOutcome
-from videoflow.clock import Clock
-from videoflow.worker.core.actions import Statement
+from videoflow.worker.core.actions import InnerFate, Statement
 
 _LINGER_SECONDS = 0.002
 _IDLE_ROUNDS = 8
 
 Said = Sequence[PublicationOutcome]
-Publishes = Callable[[Sequence[Statement]], Said]
+Publishes = Callable[[Sequence[Statement], Sequence[InnerFate]], Said]
 
 
 class _Never:
     """Publishes nothing: what is held has to be committed before."""
 
-    def hold(self, held: Sequence[Statement]) -> None:
+    inside = False
+    published = False
+
+    def hold(self, held: Sequence[Statement], inner: Sequence[InnerFate] = ()) -> None:
         """See `Lingers`."""
 
     def release(self) -> Said:
@@ -40,48 +42,51 @@ NEVER = _Never()
 class Linger:
     """Watches in a thread of its own.
 
+    Who works says only that user code runs, for that is done for every input; this thread says that it is
+    about to publish before it looks at that, so that one of the two always sees the other.
+
     Args:
         publish: Publishes them, in this object's thread; nothing else does so meanwhile.
-        clock: For how long they are held.
+
+    Attributes:
+        inside: See `Lingers`.
+        published: See `Lingers`.
     """
 
-    def __init__(self, publish: Publishes, clock: Clock) -> None:
+    def __init__(self, publish: Publishes) -> None:
         self._publish = publish
-        self._clock = clock
+        self.inside = False
+        self.published = False
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._threads = ThreadPoolExecutor(1, "videoflow-linger")
         self._watching: Future[Said] | None = None
         self._watches = False
-        self._published = False
+        self._out = False
         self._held: Sequence[Statement] = ()
-        self._oldest: Statement | None = None
-        self._since = 0.0
+        self._inner: Sequence[InnerFate] = ()
 
-    def hold(self, held: Sequence[Statement]) -> None:
-        """Begins to watch over these, oldest first: user code is called now. More may come behind them."""
-        if not held:
-            return
-        with self._lock:
-            if held[0] is not self._oldest:
-                self._oldest, self._since = held[0], self._clock.monotonic()
-            self._held = held
-            if not self._watches:
-                self._watches = True
-                self._watching = self._threads.submit(self._watch)
+    def hold(self, held: Sequence[Statement], inner: Sequence[InnerFate] = ()) -> None:
+        """Begins to watch over these, oldest first; `inner` is told before. More may come behind them."""
+        self._inner, self._held = inner, held
+        if held and not self._watches:
+            with self._lock:
+                if not self._watches:
+                    self._watches = True
+                    self._watching = self._threads.submit(self._watch)
 
     def release(self) -> Said:
-        """Ends to watch: user code has returned. Returns what came of those that are out, the first ones.
+        """Ends to watch. Returns what came of those that are out, the first ones.
 
         Raises:
             Quit: The worker was told to end meanwhile. What else publishing raises comes out here, too.
         """
-        if not self._held:
+        self._held = ()
+        if not self.published:
             return ()
         with self._lock:
-            self._held = ()
-            published, self._published = self._published, False
-        return self._watching.result() if published and self._watching is not None else ()
+            out, self._out, self.published = self._out, False, False
+        return self._watching.result() if out and self._watching is not None else ()
 
     def close(self) -> None:
         """Ends its thread."""
@@ -89,16 +94,23 @@ class Linger:
         self._threads.shutdown()
 
     def _watch(self) -> Said:
-        idle = 0
+        """Publishes what it finds held twice in a row while user code runs, and ends; or when it is idle."""
+        idle, oldest = 0, None
         while not self._closing.wait(_LINGER_SECONDS):
-            with self._lock:  # also when this ends: what is held from then on needs another one
-                idle = 0 if self._held else idle + 1
-                due = self._held and self._clock.monotonic() - self._since >= _LINGER_SECONDS
-                if due or idle == _IDLE_ROUNDS:
-                    self._watches = False
-                if due:
-                    self._published = True
-                    return self._publish(tuple(self._held))
-                if not self._watches:
+            held = self._held
+            found = held[0] if held else None
+            due, oldest = found is not None and found is oldest, found
+            idle = 0 if held else idle + 1
+            if not due and idle < _IDLE_ROUNDS:
+                continue
+            with self._lock:
+                self.published = due
+                self._watches = False
+                self._out = due and self.inside and held is self._held
+                if self._out:
+                    return self._publish(tuple(held), tuple(self._inner))
+                self.published = False
+                if not due and not self._held:  # what is held from now on needs another watch
                     break
+                self._watches = True
         return ()

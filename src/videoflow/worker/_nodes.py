@@ -14,10 +14,10 @@ from types import GeneratorType
 from typing import Any, TypeVar
 
 from videoflow.backends.coverage import Origin
-from videoflow.backends.runtime import Desired
-from videoflow.graph import Context, Invoker, Item, Node
+from videoflow.backends.runtime import Desired, SourcePosition
+from videoflow.graph import Context, Emitted, Invoker, Item, Node
 from videoflow.graph.spec import NodeKind
-from videoflow.worker._calls import Outputs, frozen, guarded
+from videoflow.worker._calls import describe, frozen, guarded, judged
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._kept import Kept
@@ -27,6 +27,7 @@ from videoflow.worker.core.actions import (
     Element,
     Failure,
     ItemReady,
+    Outputs,
     Returned,
     SourceEnded,
 )
@@ -51,15 +52,15 @@ class Running:
         consumes = self.program.spec.kind is NodeKind.CONSUMER
         self.enter = self._consume if consumes else self._process
 
-    def _process(self, element: Element) -> Outputs:
+    def _process(self, element: Element) -> list[Emitted]:
         return frozen(self.invoker.call(element.values, self.context), self.limits, self.name)
 
-    def process_batch(self, elements: Sequence[Element]) -> list[Outputs]:
+    def process_batch(self, elements: Sequence[Element]) -> list[list[Emitted]]:
         """Calls the node for several inputs; returns what it emitted for each."""
         made = self.invoker.call_batch([element.values for element in elements], self.context)
         return [frozen(outputs, self.limits, self.name) for outputs in made]
 
-    def _consume(self, element: Element) -> Outputs:
+    def _consume(self, element: Element) -> list[Emitted]:
         self.invoker.consume(element.values, self.context)
         return []
 
@@ -244,16 +245,16 @@ class TaskNodes:
         answer = self._attempt(running, lambda: running.invoker.checkpoint(running.context))
         return answer if isinstance(answer, Failure) else answer or 0
 
-    def next_item(self, resume: int | None) -> ItemReady | SourceEnded | Failure:
-        """Asks the source for its next item, starting it where nothing runs."""
+    def next_item(self, position: SourcePosition) -> ItemReady | SourceEnded | Failure:
+        """Asks the source for the item behind a position, starting it where nothing runs."""
         running = self._source()
         if self._control.desired > Desired.RUN:
             return SourceEnded(stopped=True)
         if self._items is None:
+            resume = None if position.offset is None else position.offset + 1
             self._items = running.invoker.items(resume, running.context)
-        items = self._items
         answer: Item | Failure | None
-        answer, seconds = self._timed(running, lambda: next(items, None))
+        answer, seconds = self._timed(running, next, self._items, None)
         if isinstance(answer, Item):
             return self._item(running, answer, seconds)
         if isinstance(answer, Failure):
@@ -263,13 +264,11 @@ class TaskNodes:
 
     def _item(self, running: Running, item: Item, seconds: float) -> ItemReady | Failure:
         name = running.program.spec.name
-        outputs = guarded(
-            running.judge, lambda: frozen(running.invoker.outputs_of(item), running.limits, name)
-        )
-        if isinstance(outputs, Failure):
+        try:
+            outputs = frozen(running.invoker.outputs_of(item), running.limits, name)
+        except BaseException as error:  # noqa: BLE001  (see `guarded`)
             self._items = None
-            outputs.disposition = Disposition.FATAL
-            return outputs
+            return describe(error, Disposition.FATAL)
         figures = self.figures.nodes[name]
         with self.figures.lock:
             figures.called(seconds, len(outputs))
@@ -330,11 +329,18 @@ class TaskNodes:
         return Returned(outputs, seconds)
 
     def _timed(self, running: Running, call: Callable[..., T], *arguments: Any) -> tuple[T | Failure, float]:
-        figures = self.figures
+        figures, read = self.figures, self._seconds
         figures.enter(running.name)
-        began = self._seconds()
-        answer = self._attempt(running, call, *arguments)
-        seconds = self._seconds() - began
+        began = read()
+        if running.kept is None:
+            try:
+                answer: T | Failure = call(*arguments)
+            except BaseException as error:  # noqa: BLE001  (`guarded` itself would take as long as all else)
+                answer = judged(running.judge, error)
+                self.last_error = error
+        else:
+            answer = self._attempt(running, call, *arguments)
+        seconds = read() - began
         figures.leave()
         if type(answer) is Failure:
             with figures.lock:

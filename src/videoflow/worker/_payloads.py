@@ -27,6 +27,7 @@ from videoflow.errors import ValueRefused
 from videoflow.worker.core.actions import Disposition, Failure, Publication
 
 _Bytes = NDArray[np.uint8]
+_DATA = Kind.DATA
 _ROOM_SECONDS = 0.25
 _READ_ATTEMPTS = 5
 
@@ -64,7 +65,7 @@ class Payloads:
             PayloadFull: There is no room now.
         """
         envelope = publication.envelope
-        if envelope.body or envelope.kind is not Kind.DATA:
+        if envelope.body or envelope.kind is not _DATA:
             return
         encoded = wire.encode_small(publication.value)
         if encoded is None and self._inline:

@@ -204,7 +204,9 @@ class Reading:
         """
         if self._control.quit:
             raise Quit
-        value = self._loaded(delivery.envelope)
+        value = self._payloads.load(delivery.envelope)
+        if isinstance(value, a.Failure):
+            value = self._loaded(delivery.envelope)
         faults.reach("process.before")
         return value
 

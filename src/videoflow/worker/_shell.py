@@ -14,8 +14,14 @@ from videoflow import faults, wire
 from videoflow.backends.coverage import Origin
 from videoflow.backends.messaging import Kind
 from videoflow.backends.outcomes import PublicationOutcome, SettleConfirmed, SettlementOutcome
-from videoflow.backends.runtime import CommitOutcome, Desired, FirstFailure, OutboxEntry, TaskCommit
-from videoflow.clock import Clock
+from videoflow.backends.runtime import (
+    CommitOutcome,
+    Desired,
+    FirstFailure,
+    OutboxEntry,
+    SourcePosition,
+    TaskCommit,
+)
 from videoflow.ids import hash_id
 from videoflow.planner.plan import InputMode
 from videoflow.worker._control import Reporter, RunControl
@@ -51,7 +57,7 @@ class Shell:
         nodes: TaskNodes,
         control: RunControl,
         reporter: Reporter,
-        linger: Callable[[Publishes, Clock], a.Lingers] = Linger,
+        linger: Callable[[Publishes], a.Lingers] = Linger,
     ) -> None:
         self._job = job
         self._backends = backends
@@ -68,8 +74,7 @@ class Shell:
         )
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
-        self._linger = linger(self._publish_held, backends.clock)
-        self._held_inner: Sequence[a.InnerFate] = ()
+        self._linger = linger(self._publish_held)
         self._perform = self._PERFORM if meter is None else metered_records(meter, self._PERFORM)
 
     def run(self) -> Kind | None:
@@ -183,19 +188,34 @@ class Shell:
     # Sources and waiting ----------------------------------------------------------------------
 
     def _next_item(self, action: a.NextItem) -> a.Sourced:
-        faults.reach("source.item")
-        offset = action.position.offset
-        self._held_inner = action.inner
-        self._linger.hold(action.held)
-        answer = self._nodes.next_item(None if offset is None else offset + 1)
-        said = self._linger.release()
-        faults.reach("process.after")
-        return a.Sourced(answer, said)
+        self._hold(action.held, action.inner)
+        answer = self._ask(action.position)
+        return a.Sourced(answer, self._release())
 
-    def _publish_held(self, held: Sequence[a.Statement]) -> Sequence[PublicationOutcome]:
-        """Publishes what was held back; what became of a source's items inside the task is told before."""
-        if self._held_inner:
-            self._reporter.inner(self._held_inner)
+    def _produce(self, action: a.Produce) -> a.BurstOutcome:
+        call, linger = self._nodes.call, self._linger
+        return action.walk.produce(action.position, self._ask, call, linger, action.held, action.inner)
+
+    def _ask(self, position: SourcePosition) -> a.ItemReady | a.SourceEnded | a.Failure:
+        faults.reach("source.item")
+        answer = self._nodes.next_item(position)
+        faults.reach("process.after")
+        return answer
+
+    def _hold(self, held: Sequence[a.Statement], inner: Sequence[a.InnerFate] = ()) -> None:
+        self._linger.hold(held, inner)
+        self._linger.inside = True
+
+    def _release(self) -> Sequence[PublicationOutcome]:
+        self._linger.inside = False
+        return self._linger.release()
+
+    def _publish_held(
+        self, held: Sequence[a.Statement], inner: Sequence[a.InnerFate]
+    ) -> Sequence[PublicationOutcome]:
+        """Publishes what was held back; what became of its inputs inside the task is told before."""
+        if inner:
+            self._reporter.inner(inner)
         return self._writing.publish(a.Publish([each for _, group in held for each in group]))
 
     def _pause(self, action: a.Pause) -> None:
@@ -211,9 +231,6 @@ class Shell:
         lingers = self._linger if action.lingers else NEVER
         load, call = self._reading.load_one, self._nodes.call
         return action.walk.run(action.deliveries, load, call, lingers, action.held)
-
-    def _walk_item(self, action: a.WalkItem) -> a.BurstOutcome:
-        return action.walk.produced(action.element, action.outputs, self._nodes.call)
 
     def _checkpoint(self, action: a.Checkpoint) -> int | a.Failure:
         if action.hold:
@@ -296,7 +313,7 @@ class Shell:
             outcomes = [found[token] for token, _ in action.settlements]
         faults.reach("release.before")
         self._nodes.figures.steps += len(outcomes)
-        self._nodes.figures.concluded += sum(isinstance(outcome, SettleConfirmed) for outcome in outcomes)
+        self._nodes.figures.concluded += list(map(type, outcomes)).count(SettleConfirmed)
         return outcomes
 
     # Failure ----------------------------------------------------------------------------------
@@ -352,9 +369,9 @@ class Shell:
         a.PullMarkers: lambda self, action: self._reading.pull_markers(action),
         a.Load: lambda self, action: self._reading.load(action),
         a.Burst: _burst,
-        a.WalkItem: _walk_item,
-        a.Hold: lambda self, action: self._linger.hold(action.held),
-        a.Release: lambda self, _: self._linger.release(),
+        a.Produce: _produce,
+        a.Hold: lambda self, action: self._hold(action.held),
+        a.Release: lambda self, _: self._release(),
         a.Call: lambda self, action: self._nodes.call(action.node, action.element, action.attempt),
         a.CallBatch: _call_batch,
         a.Control: lambda self, action: self._nodes.control(action.node, action.element, action.attempt),

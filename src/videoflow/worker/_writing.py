@@ -62,16 +62,20 @@ class Writing:
         faults.reach("process.after")
         ready = whole_statements(action.publications, self._encoded(action.publications))
         outcomes = self._published([p.envelope for p in action.publications[:ready]], action.barrier)
+        accepted = 0
         for publication, outcome in zip(action.publications, outcomes, strict=False):
-            if isinstance(outcome, Accepted) and outcome.duplicate:
-                self._payloads.unused(publication.envelope)
+            if isinstance(outcome, Accepted):
+                accepted += 1
+                if outcome.duplicate:
+                    self._payloads.unused(publication.envelope)
+        if accepted == len(action.publications):
+            faults.reach("publish.accepted")
+            self._payloads.settled()
+            return outcomes
         full = [
             Rejected(p.envelope.publication_id, RejectReason.FULL, retryable=True)
             for p in action.publications[ready:]
         ]
-        if not full and all(isinstance(outcome, Accepted) for outcome in outcomes):
-            faults.reach("publish.accepted")
-            self._payloads.settled()
         return [*outcomes, *full]
 
     def encode(self, publications: Sequence[a.Publication]) -> None:
@@ -134,9 +138,9 @@ class Writing:
         handles = self._messaging.begin_publish(envelopes, deadline=deadline)
         faults.reach(barrier)
         outcomes = self._messaging.outcomes(handles, deadline=deadline)
-        accepted = [outcome for outcome in outcomes if isinstance(outcome, Accepted)]
-        self._figures.steps += len(accepted)
-        self._figures.concluded += sum(not outcome.duplicate for outcome in accepted)
+        known = [outcome.duplicate for outcome in outcomes if isinstance(outcome, Accepted)]
+        self._figures.steps += len(known)
+        self._figures.concluded += known.count(False)
         if self._control.quit:
             raise Quit
         return outcomes

@@ -10,25 +10,35 @@ from typing import Protocol
 
 import msgspec
 
-from videoflow.backends.coverage import Cause, Fate, FateKind
+from videoflow.backends.coverage import Cause, Origin
 from videoflow.backends.messaging import ChannelId, Delivery, Envelope, Kind, Writer
 from videoflow.backends.outcomes import PublicationOutcome
+from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import HashedId
-from videoflow.worker.core._answers import Outputs, Returned
+from videoflow.worker.core._answers import ItemReady, Outputs, Returned, SourceEnded
+from videoflow.worker.core._burst_outcome import BurstOutcome
 from videoflow.worker.core._failures import Failure
 from videoflow.worker.core._program import NodeProgram, TaskProgram
 from videoflow.worker.core._said import Element, InnerFate, Publication, Statement, not_out
 
 
 class Lingers(Protocol):
-    """Publishes what is held while user code takes its time."""
+    """Publishes what is held while user code takes its time.
 
-    def hold(self, held: Sequence[Statement]) -> None:
-        """Begins to watch over these, oldest first: user code is called now. More may come behind them."""
+    Attributes:
+        inside: Whether user code is running; said by who calls it, since nothing is published otherwise.
+        published: Some of it is out, or is about to be; looked at after user code, when `inside` was unset.
+    """
+
+    inside: bool
+    published: bool
+
+    def hold(self, held: Sequence[Statement], inner: Sequence[InnerFate] = ()) -> None:
+        """Begins to watch over these, oldest first; `inner` is told before. More may come behind them."""
         ...
 
     def release(self) -> Sequence[PublicationOutcome]:
-        """Ends to watch: user code has returned. Returns what came of those that are out, the first ones."""
+        """Ends to watch. Returns what came of those that are out, the first ones."""
         ...
 
     def close(self) -> None:
@@ -37,32 +47,11 @@ class Lingers(Protocol):
 
 
 Load = Callable[[Delivery], object]
+Ask = Callable[[SourcePosition], ItemReady | SourceEnded | Failure]
 Call = Callable[[str, Element, int], Returned | Failure]
 
+QUICK_SECONDS = 0.0002  # an item that came as quickly may wait for the next one, and share its way
 _ENTRY = 0  # where the task's input lies; only the first node reads it, so unread items may lie there later
-
-
-class BurstOutcome(msgspec.Struct):
-    """What a burst came to.
-
-    Attributes:
-        inputs: How many inputs are through.
-        publications: What is to be published, in order.
-        inner: Fates on edges inside the task; those of neighbours are one.
-        latest: The last of them by edge.
-        whole: Those of `latest` that the last input lengthened, where it was skipped nowhere.
-        seconds: Time in user code.
-        answers: Set where the input behind those that are through is left unfinished: what the nodes that it
-            was given to have answered, a source left out.
-    """
-
-    inputs: int = 0
-    publications: list[Statement] = []
-    inner: list[InnerFate] = []
-    latest: dict[int, InnerFate] = {}
-    whole: list[InnerFate] = []
-    seconds: float = 0.0
-    answers: list[Returned | Failure] | None = None
 
 
 class _Port(msgspec.Struct, frozen=True):
@@ -90,14 +79,17 @@ class BurstWalk:
         program: The task; one that `walks_in_bursts`.
         channels: What it writes, by channel number.
         writer: Who says it.
-        most_seconds: A burst ends when so much time was spent in user code.
+        most: A burst ends when so many seconds were spent in user code, and a source is asked for so many
+            items.
     """
 
     def __init__(
-        self, program: TaskProgram, channels: Sequence[ChannelId], writer: Writer, most_seconds: float
+        self, program: TaskProgram, channels: Sequence[ChannelId], writer: Writer, most: tuple[float, int]
     ) -> None:
         self._writer = writer
-        self._most_seconds = most_seconds
+        self._most_seconds, self._most_items = most
+        self._source = program.entry.spec.name
+        self._identity = HashedId(program.run_id, self._source, "item")
         read = {parent for node in program.nodes for given in node.inner for parent in given.parents}
         places = {parent: number for number, parent in enumerate(sorted(read), _ENTRY + 1)}
         self._places = _ENTRY + 1 + len(places)
@@ -121,34 +113,90 @@ class BurstWalk:
             held: What is to be published before; it is part of the outcome, as far as it is not out.
         """
         made = BurstOutcome(publications=list(held))
+        watched = False
         for delivery in deliveries:
             value = load(delivery)
             if type(value) is Failure:
                 made.answers = []
                 break
-            lingers.hold(made.publications)
+            if not watched and made.publications:
+                lingers.hold(made.publications)
+                watched = True
+            lingers.inside = True
             made.answers = self._through(_element(delivery.envelope, value), call, made)
-            if said := lingers.release():
-                made.publications = not_out(made.publications, said)
+            lingers.inside = False
+            if lingers.published:
+                watched = False
+                made.publications = not_out(made.publications, lingers.release())
             if made.answers is not None:
                 break
             made.inputs += 1
             if made.seconds >= self._most_seconds:
                 break
+        if watched:
+            lingers.release()
         return made
 
-    def produced(self, element: Element, outputs: Outputs, call: Call) -> BurstOutcome:
-        """Walks what a source produced for one ordinal through the nodes behind it.
+    def produce(
+        self,
+        position: SourcePosition,
+        ask: Ask,
+        call: Call,
+        lingers: Lingers,
+        held: Sequence[Statement] = (),
+        inner: Sequence[InnerFate] = (),
+    ) -> BurstOutcome:
+        """Asks a source for items and walks each, as long as they come quickly.
 
         Args:
-            element: What stands for the item.
-            outputs: What the source put on its ports.
+            position: Of the last item that was taken.
+            ask: Asks for the item behind a position.
             call: Calls a node once.
+            lingers: Publishes what there is already, while the source and the nodes take their time.
+            held: What is to be published before; it is part of the outcome, as far as it is not out.
+            inner: What became of that inside the task; part of the outcome.
         """
-        made = BurstOutcome()
-        answers = self._through(element, call, made, Returned(outputs))
-        made.answers = None if answers is None else answers[1:]
+        made = BurstOutcome(publications=list(held), inner=list(inner), position=position)
+        watched = False
+        while made.inputs < self._most_items and made.seconds < self._most_seconds and not made.slow:
+            if not watched and made.publications:
+                lingers.hold(made.publications, made.inner)
+                watched = True
+            lingers.inside = True
+            made.item = item = ask(made.position)
+            if isinstance(item, ItemReady):
+                self._take(item, call, made)
+            lingers.inside = False
+            if lingers.published:
+                watched = False
+                made.publications = not_out(made.publications, lingers.release())
+            if made.item is not None:
+                break
+        if watched:
+            lingers.release()
         return made
+
+    def _take(self, item: ItemReady, call: Call, made: BurstOutcome) -> None:
+        """Walks an item of a source; leaves it, and what nodes answered, where it is walked otherwise."""
+        at = made.position
+        origin = Origin(self._source, at.epoch, at.ordinal + 1)
+        element = Element(
+            self._identity.of(origin.epoch, origin.ordinal),
+            origin,
+            last=origin.ordinal,
+            source=item.source or self._source,
+            event_time=item.time_seconds,
+            low=item.time_seconds,
+        )
+        answers = self._through(element, call, made, Returned(item.outputs))
+        if answers is not None:
+            made.answers = answers[1:]
+            return
+        made.item = None
+        made.position = SourcePosition(at.epoch, origin.ordinal, item.offset)
+        made.inputs += 1
+        made.seconds += item.seconds
+        made.slow = item.seconds >= QUICK_SECONDS
 
     def _through(
         self, element: Element, call: Call, made: BurstOutcome, first: Returned | None = None
@@ -183,25 +231,32 @@ class BurstWalk:
                 found = outputs
                 if len(outputs) != 1 or outputs[0][0] != port.name:
                     found = [output for output in outputs if output[0] == port.name]
-                if len(found) > 1:
-                    return answers
-                elements[port.place] = child = _child(port, given, found)
+                    if len(found) > 1:
+                        return answers
+                if found:
+                    (_, value, key), cause, part = found[0], None, "0"
+                else:
+                    value, key, cause, part = None, None, given.cause or Cause.SKIPPED, "skip"
+                identity = port.identity.of(given.input_id, part)
+                key = given.key if key is None else key
+                if port.place:
+                    elements[port.place] = _child(identity, given, value, cause, key)
                 for number, channel in port.channels:
-                    envelope = self._envelope(channel, given, child)
-                    value = found[0][1] if found else None
+                    envelope = self._envelope(channel, identity, given, cause, key)
                     said.append((given.input_id, [Publication(number, envelope, value)]))
         made.publications += said
         made.seconds += seconds
         if fates:
-            _add_fates(made, fates, element)
+            made.add_fates(fates, element)
         return None
 
-    def _envelope(self, channel: ChannelId, given: Element, child: Element) -> Envelope:
-        cause = child.cause
+    def _envelope(
+        self, channel: ChannelId, identity: str, given: Element, cause: Cause | None, key: str
+    ) -> Envelope:
         skipped = cause is not None and not given.path
         return Envelope(
             channel,
-            child.input_id,
+            identity,
             Kind.DATA if cause is None else Kind.SKIP,
             self._writer,
             given.input_id,
@@ -214,7 +269,7 @@ class BurstWalk:
             (),
             given.event_time,
             given.low,
-            child.key,
+            key,
             given.source,
         )
 
@@ -270,55 +325,19 @@ def _element(envelope: Envelope, value: object) -> Element:
     )
 
 
-def _child(port: _Port, given: Element, found: Outputs) -> Element:
+def _child(identity: str, given: Element, value: object, cause: Cause | None, key: str) -> Element:
     """Returns what a port says of an input, as an input of who reads it."""
-    key = None
-    if found:
-        key, cause = found[0][2], None
-        identity = port.identity.of(given.input_id, "0")
-    else:
-        cause = given.cause or Cause.SKIPPED
-        identity = port.identity.of(given.input_id, "skip")
     return Element(
         identity,
         given.origin,
         given.path,
-        (found[0][1],) if found else (),
+        () if cause else (value,),
         cause,
         given.last,
-        key=given.key if key is None else key,
-        source=given.source,
-        event_time=given.event_time,
-        low=given.low,
-        after=given.after,
+        {},
+        key,
+        given.source,
+        given.event_time,
+        given.low,
+        given.after,
     )
-
-
-def _add_fates(made: BurstOutcome, fates: Sequence[tuple[int, Cause | None]], element: Element) -> None:
-    """Adds what became of one input on each edge that it came to."""
-    whole = made.whole if all(cause is None for _, cause in fates) else []
-    if len(whole) == len(fates) and _goes_on(whole[0], element):
-        for fate in whole:
-            fate.last = element.last
-        return
-    for edge, cause in fates:
-        _add_fate(made, edge, cause, element)
-    made.whole = [made.latest[edge] for edge, cause in fates if cause is None]
-
-
-def _goes_on(last: InnerFate, element: Element) -> bool:
-    """Returns whether an input is the one behind those that a fate is of."""
-    origin = element.origin
-    follows = last.last + 1 == origin.ordinal and last.origin[:2] == origin[:2]
-    return follows and not (last.path or element.path)
-
-
-def _add_fate(made: BurstOutcome, edge: int, cause: Cause | None, element: Element) -> None:
-    """Adds a fate to what a burst came to; it lengthens the last one of its edge where it goes on with it."""
-    kind = FateKind.DELIVERED if cause is None else FateKind.SKIPPED
-    last = made.latest.get(edge)
-    if last is not None and last.fate == (kind, cause) and _goes_on(last, element):
-        last.last = element.last
-        return
-    made.latest[edge] = fate = InnerFate(edge, element.origin, element.last, element.path, Fate(kind, cause))
-    made.inner.append(fate)

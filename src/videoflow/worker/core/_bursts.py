@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from videoflow.backends.messaging import Delivery, Kind
 from videoflow.planner.plan import InputMode
 from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
-from videoflow.worker.core._concluding import CONCLUDE_SECONDS, Start
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, CONCLUDE_SECONDS, Start
 from videoflow.worker.core._groups import is_suspect
 from videoflow.worker.core._order import OrderedInputs
 from videoflow.worker.core._walk import Walk
@@ -35,7 +35,8 @@ class Bursts:
         self.walk: BurstWalk | None = None
         single = program.entry.spec.options.batch is None
         if (self._competing or alone) and single and not once and walks_in_bursts(program):
-            self.walk = BurstWalk(program, start.channels, walk.writer, CONCLUDE_SECONDS)
+            most = CONCLUDE_SECONDS, CONCLUDE_INPUTS
+            self.walk = BurstWalk(program, start.channels, walk.writer, most)
         self.waiting: Sequence[Delivery] = ()
 
     def take(self, deliveries: Sequence[Delivery]) -> int:

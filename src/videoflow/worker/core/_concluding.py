@@ -41,7 +41,8 @@ from videoflow.worker.core.actions import (
     WorkerFatal,
 )
 
-CONCLUDE_INPUTS = 32
+_SAID = {Accepted}
+CONCLUDE_INPUTS = 64
 CONCLUDE_SETTLEMENTS = 256
 CONCLUDE_SECONDS = 0.002
 
@@ -121,6 +122,8 @@ class Concluding:
         remaining = list(publications)
         while remaining:
             outcomes = yield Publish(remaining, barrier)
+            if set(map(type, outcomes)) <= _SAID:
+                return
             remaining = [p for p, o in zip(remaining, outcomes, strict=True) if is_to_come(o)]
 
     def commit(self, action: Commit) -> Steps:
@@ -159,7 +162,7 @@ class Concluding:
         remaining, inner = list(pending.settlements), pending.inner
         while remaining or inner:
             outcomes = yield Settle(remaining, inner)
-            remaining = [s for s, o in zip(remaining, outcomes, strict=True) if isinstance(o, SettleUnknown)]
+            remaining = [s for s, o in zip(remaining, outcomes, strict=True) if type(o) is SettleUnknown]
             inner = []
 
     def due(self) -> bool:

@@ -187,7 +187,7 @@ class ReaderCore(Checkpointing):
         taken = 0 if self._loose else self._bursts.take(deliveries)
         if self._competing:
             self._loose += [group for d in deliveries[taken:] for group in groups_of(Held(number, d))]
-            self._owned.update((message_of(delivery.token), delivery) for delivery in deliveries)
+            self._owned.update({message_of(delivery.token): delivery for delivery in deliveries})
             return
         self._after[number] = positions_of(deliveries, self._after[number])
         if taken:

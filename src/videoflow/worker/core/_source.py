@@ -13,8 +13,9 @@ from videoflow.backends.messaging import Envelope, Kind, Writer
 from videoflow.backends.runtime import SourcePosition
 from videoflow.ids import hash_id
 from videoflow.worker.core._blame import first_failure
-from videoflow.worker.core._burst import BurstWalk, walks_in_bursts
-from videoflow.worker.core._concluding import Start
+from videoflow.worker.core._burst import QUICK_SECONDS, BurstWalk, walks_in_bursts
+from videoflow.worker.core._burst_outcome import BurstOutcome
+from videoflow.worker.core._concluding import CONCLUDE_INPUTS, CONCLUDE_SECONDS, Start
 from videoflow.worker.core._markers import Marked
 from videoflow.worker.core._partitions import everywhere
 from videoflow.worker.core._pending import Pending
@@ -29,17 +30,14 @@ from videoflow.worker.core.actions import (
     Failure,
     ItemReady,
     NextItem,
-    Outputs,
+    Produce,
     Publication,
     PullMarkers,
-    Returned,
     SourceEnded,
     Steps,
     Terminate,
-    WalkItem,
 )
 
-_QUICK_SECONDS = 0.0002  # an item that came as quickly may wait for the next one, and share its way
 _COMMIT_ITEMS = 64
 _COMMIT_SECONDS = 0.02
 
@@ -57,9 +55,10 @@ class SourceCore(Marked):
             coverage.merge(records)
         self._uncommitted_items = 0
         self._uncommitted_seconds = 0.0
-        plain = walks_in_bursts(start.program)
-        self._burst = BurstWalk(start.program, start.channels, self.walk.writer, 0.0) if plain else None
-        self._alone = len(start.program.nodes) == 1
+        self._burst: BurstWalk | None = None
+        if walks_in_bursts(start.program) and not (self.outbox or start.program.controls):
+            most = CONCLUDE_SECONDS, CONCLUDE_INPUTS
+            self._burst = BurstWalk(start.program, start.channels, self.walk.writer, most)
 
     def run(self) -> Steps:
         """Yields actions until the source has ended; returns the kind of its terminator."""
@@ -99,10 +98,15 @@ class SourceCore(Marked):
         while True:
             if self.program.controls:
                 yield from self.take_markers((yield PullMarkers()))
-            answer = yield from self._next_item()
-            if isinstance(answer, ItemReady):
+            made = yield from self._next_items()
+            answer = made.item
+            if made.inputs or isinstance(answer, ItemReady):
                 failures, first = 0, ""
-                yield from self._item(answer)
+            if answer is None:
+                if made.slow or self.due():
+                    yield from self._conclude(commit=False)
+            elif isinstance(answer, ItemReady):
+                yield from self._item(answer, made.answers or ())
             elif isinstance(answer, SourceEnded):
                 return answer.stopped
             else:
@@ -112,15 +116,22 @@ class SourceCore(Marked):
                     answer.error = f"{answer.error}; it was started again after {first}"
                 yield from self._failed(answer, failures)
 
-    def _next_item(self) -> Steps:
-        """Asks for the next item; what is held may be published meanwhile."""
+    def _next_items(self) -> Steps:
+        """Asks for items; what is held may be published meanwhile. Returns what that came to."""
         pending = self.pending
-        sourced = yield NextItem(self._position, pending.publications, pending.inner)
-        if sourced.said:
+        if self._burst is None or self._said:
+            sourced = yield NextItem(self._position, pending.publications, pending.inner)
             pending.publications = not_out(pending.publications, sourced.said)
-        return sourced.answer
+            return BurstOutcome(item=sourced.answer)
+        made = yield Produce(self._burst, self._position, pending.publications, pending.inner)
+        pending.publications, pending.inner = made.publications, made.inner
+        pending.seconds += made.seconds
+        pending.inputs += made.inputs
+        self._position = made.position
+        return made
 
-    def _item(self, item: ItemReady) -> Steps:
+    def _item(self, item: ItemReady, answers: Sequence[object]) -> Steps:
+        """Works on an item alone; nodes of the task may have answered already."""
         at = self._position
         origin = Origin(self._node.name, at.epoch, at.ordinal + 1)
         element = Element(
@@ -131,7 +142,7 @@ class SourceCore(Marked):
             event_time=item.time_seconds,
             low=item.time_seconds,
         )
-        outcome = yield from self._walked(element, item.outputs)
+        outcome = yield from resumed(self.walk.produced(element, item.outputs), answers)
         self._position = SourcePosition(at.epoch, origin.ordinal, item.offset)
         pending = self.pending
         said = outcome.publications
@@ -139,21 +150,8 @@ class SourceCore(Marked):
         pending.inner += outcome.inner
         pending.seconds += outcome.seconds + item.seconds
         pending.inputs += 1
-        if self.outbox or item.seconds >= _QUICK_SECONDS or self.due():
+        if self.outbox or item.seconds >= QUICK_SECONDS or self.due():
             yield from self._conclude(commit=False)
-
-    def _walked(self, element: Element, outputs: Outputs) -> Steps:
-        """Walks an item through the task; returns what it came to."""
-        answers: Sequence[object] = ()
-        if self._burst is not None:
-            if self._alone:
-                made = self._burst.produced(element, outputs, _nobody)
-            else:
-                made = yield WalkItem(self._burst, element, outputs)
-            if made.answers is None:
-                return made
-            answers = made.answers
-        return (yield from resumed(self.walk.produced(element, outputs), answers))
 
     def _not_said(self, publications: Sequence[Publication]) -> list[Publication]:
         """Leaves out what an earlier run has said, by a source that died before it had committed so far."""
@@ -236,8 +234,3 @@ class SourceCore(Marked):
             source=name,
         )
         return everywhere(self.program.channels[channel], Publication(channel, envelope))
-
-
-def _nobody(node: str, _element: Element, _attempt: int) -> Returned:
-    """Stands where a node would be called, in the task of a source alone."""
-    raise AssertionError(f"{node} is not called: it is a source")

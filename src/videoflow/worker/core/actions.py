@@ -24,9 +24,9 @@ from videoflow.worker.core._answers import Returned as Returned
 from videoflow.worker.core._answers import Sourced as Sourced
 from videoflow.worker.core._answers import SourceEnded as SourceEnded
 from videoflow.worker.core._answers import WorkerFatal as WorkerFatal
-from videoflow.worker.core._burst import BurstOutcome as BurstOutcome
 from videoflow.worker.core._burst import BurstWalk as BurstWalk
 from videoflow.worker.core._burst import Lingers as Lingers
+from videoflow.worker.core._burst_outcome import BurstOutcome as BurstOutcome
 from videoflow.worker.core._failures import Disposition as Disposition
 from videoflow.worker.core._failures import Failure as Failure
 from videoflow.worker.core._said import Element as Element
@@ -103,18 +103,22 @@ class Release(msgspec.Struct):
     """Publish nothing more of what is held. Answer: outcomes of what is out, the first of it."""
 
 
-class WalkItem(msgspec.Struct):
-    """Call the nodes of a source's task for what it produced, as `Call` does. Answer: `BurstOutcome`.
+class Produce(msgspec.Struct):
+    """Ask the source for items that come quickly, and call the nodes of its task for each, as `Call` does.
+
+    Answer: `BurstOutcome`.
 
     Attributes:
-        walk: How; it is lent what calls.
-        element: What stands for the item.
-        outputs: What the source put on its ports.
+        walk: How; it is lent what asks and what calls.
+        position: As of `NextItem`.
+        held: What is to be published before what comes of them; it may be out before they have come.
+        inner: What became of that inside the task, to be told before.
     """
 
     walk: BurstWalk
-    element: Element
-    outputs: Outputs
+    position: SourcePosition
+    held: Sequence[Statement]
+    inner: Sequence[InnerFate]
 
 
 class Call(msgspec.Struct):
@@ -347,7 +351,7 @@ Action = (
     | PullMarkers
     | Load
     | Burst
-    | WalkItem
+    | Produce
     | Hold
     | Release
     | Call
