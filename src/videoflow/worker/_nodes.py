@@ -17,13 +17,12 @@ from videoflow.backends.coverage import Origin
 from videoflow.backends.runtime import Desired, SourcePosition
 from videoflow.graph import Context, Emitted, Invoker, Item, Node
 from videoflow.graph.spec import NodeKind
-from videoflow.worker._calls import describe, frozen, guarded, judged
+from videoflow.worker._calls import frozen, guarded
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
 from videoflow.worker._kept import Kept
 from videoflow.worker.core import NodeProgram, TaskProgram, blamed
 from videoflow.worker.core.actions import (
-    Disposition,
     Element,
     Failure,
     ItemReady,
@@ -264,11 +263,10 @@ class TaskNodes:
 
     def _item(self, running: Running, item: Item, seconds: float) -> ItemReady | Failure:
         name = running.program.spec.name
-        try:
-            outputs = frozen(running.invoker.outputs_of(item), running.limits, name)
-        except BaseException as error:  # noqa: BLE001  (see `guarded`)
+        outputs = guarded(_fatal, frozen, running.invoker.outputs_of(item), running.limits, name)
+        if isinstance(outputs, Failure):
             self._items = None
-            return describe(error, Disposition.FATAL)
+            return outputs
         figures = self.figures.nodes[name]
         with self.figures.lock:
             figures.called(seconds, len(outputs))
@@ -333,16 +331,13 @@ class TaskNodes:
         figures.enter(running.name)
         began = read()
         if running.kept is None:
-            try:
-                answer: T | Failure = call(*arguments)
-            except BaseException as error:  # noqa: BLE001  (`guarded` itself would take as long as all else)
-                answer = judged(running.judge, error)
-                self.last_error = error
+            answer = guarded(running.judge, call, *arguments)
         else:
             answer = self._attempt(running, call, *arguments)
         seconds = read() - began
         figures.leave()
         if type(answer) is Failure:
+            self.last_error = answer.exception
             with figures.lock:
                 figures.nodes[running.name].errors += 1
                 figures.nodes[running.name].seconds += seconds
@@ -367,6 +362,11 @@ class TaskNodes:
 
 
 _NOBODY = Element("", Origin("", 0, 0))
+
+
+def _fatal(_: Exception) -> str:
+    """Judges what nobody can mend: another attempt would make the same."""
+    return "fatal"
 
 
 def _told(context: Context, element: Element, attempt: int) -> None:
