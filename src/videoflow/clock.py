@@ -39,6 +39,8 @@ class Waker:
     def __init__(self) -> None:
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._pipe: tuple[int, int] | None = None
+        self._poll = select.poll()
+        self._polled: Sequence[int] = ()
 
     def wake(self) -> None:
         """Wakes the thread, or lets its next wait return at once."""
@@ -57,15 +59,19 @@ class Waker:
                 self._pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
             if not self._woken.empty():
                 seconds = 0.0
-            poll = select.poll()
-            for descriptor in (*descriptors, self._pipe[0]):
-                poll.register(descriptor, select.POLLIN)
-            ready = poll.poll(None if seconds is None else max(0.0, seconds) * 1000)
-            if any(descriptor == self._pipe[0] for descriptor, _ in ready):
-                os.read(self._pipe[0], 4096)
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._woken.get_nowait()
+            if descriptors != self._polled:
+                self._poll_for(descriptors, self._pipe[0])
+            for descriptor, _ in self._poll.poll(None if seconds is None else max(0.0, seconds) * 1000):
+                if descriptor == self._pipe[0]:
+                    os.read(descriptor, 4096)
+        while not self._woken.empty():  # nobody else takes from it
+            self._woken.get_nowait()
+
+    def _poll_for(self, descriptors: Sequence[int], own: int) -> None:
+        """Polls for these from now on: whoever waits, waits for the same most of the time."""
+        self._poll, self._polled = select.poll(), tuple(descriptors)
+        for descriptor in (*descriptors, own):
+            self._poll.register(descriptor, select.POLLIN)
 
     def __del__(self) -> None:
         if self._pipe is not None:
@@ -142,7 +148,7 @@ class RealClock:
             return ready
         waker = self._waker()
         signals = [w for w in waitables if isinstance(w, Signal)]
-        descriptors = [number for w in waitables if (number := w.fileno()) is not None]
+        descriptors = tuple([number for w in waitables if (number := w.fileno()) is not None])
         for signal in signals:
             signal.attach(waker)
         try:

@@ -137,6 +137,11 @@ class TaskFigures:
     lock: threading.Lock = field(default_factory=threading.Lock)
     meter: Meter | None = None
 
+    def move(self, steps: int, concluded: int = 0) -> None:
+        """Counts steps, and how many of them no death takes back."""
+        self.steps += steps
+        self.concluded += concluded
+
     def enter(self, node: str) -> None:
         """Says that the code of a node is called now; that is a step."""
         self.steps += 1

@@ -103,7 +103,7 @@ class Reading:
             markers = marked_again or self._received(self._markers_now)
             failed = self._control.failed_task
             if any(deliveries):
-                self._figures.steps += 1
+                self._figures.move(1)
                 faults.reach("receive.after")
                 known = self._reported or self._nothing_known()
                 self._lull_since = None
@@ -148,7 +148,7 @@ class Reading:
     def _received(self, receive: Callable[[SubscriptionId], Sequence[Delivery]]) -> list[Sequence[Delivery]]:
         found = [receive(subscription) for subscription in self._markers]
         if any(found):
-            self._figures.steps += 1
+            self._figures.move(1)
             self.suspending.took(found, markers=True)
             faults.reach("receive.after")
         return found

@@ -312,8 +312,7 @@ class Shell:
             found: dict[Hashable, SettlementOutcome] = {one.token: one for one in (*kept, *outcomes)}
             outcomes = [found[token] for token, _ in action.settlements]
         faults.reach("release.before")
-        self._nodes.figures.steps += len(outcomes)
-        self._nodes.figures.concluded += list(map(type, outcomes)).count(SettleConfirmed)
+        self._nodes.figures.move(len(outcomes), list(map(type, outcomes)).count(SettleConfirmed))
         return outcomes
 
     # Failure ----------------------------------------------------------------------------------

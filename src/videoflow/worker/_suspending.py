@@ -155,6 +155,8 @@ class Suspending:
 
     def given(self) -> tuple[list[Sequence[Delivery]], list[Sequence[Delivery]]]:
         """Returns once, per subscription, the inputs and the markers that an earlier run kept."""
+        if not self._found:
+            return [], []
         found, self._found = self._found, []
         given: list[list[Delivery]] = [[] for _ in self._subscriptions]
         for _, kept, delivery in found:

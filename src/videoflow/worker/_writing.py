@@ -139,8 +139,7 @@ class Writing:
         faults.reach(barrier)
         outcomes = self._messaging.outcomes(handles, deadline=deadline)
         known = [outcome.duplicate for outcome in outcomes if isinstance(outcome, Accepted)]
-        self._figures.steps += len(known)
-        self._figures.concluded += known.count(False)
+        self._figures.move(len(known), known.count(False))
         if self._control.quit:
             raise Quit
         return outcomes

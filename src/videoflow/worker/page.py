@@ -161,6 +161,12 @@ class SharedFigures(TaskFigures):
         else:
             self._page.enter(*call)
 
+    def move(self, steps: int, concluded: int = 0) -> None:
+        """See `TaskFigures`."""
+        words = self._words
+        words[_STEPS] += steps
+        words[_CONCLUDED] += concluded
+
     def enter(self, node: str) -> None:
         """See `Page`."""
         words = self._words
