@@ -55,7 +55,7 @@ def freeze(value: Value) -> Value:
         ValueRefused: Anything else; the message has the path within the value and the type.
     """
     handler = _HANDLERS.get(type(value))
-    if handler is _same:
+    if handler is _same or (handler is _int and _SMALLEST <= value <= _LARGEST):
         return value
     _counting.containers = 0
     try:

@@ -20,7 +20,6 @@ from videoflow.worker.core.actions import Disposition, Failure
 
 T = TypeVar("T")
 Judge = Callable[[Exception], str]
-_UNLIMITED = 1 << 62
 _PACKAGE = Path(__file__).parent.parent
 _LONGEST_PLACE, _LONGEST_TRACE = 300, 40_000  # characters
 _MACHINERY = (_PACKAGE / "worker", _PACKAGE / "graph", _PACKAGE / "wire")
@@ -95,11 +94,14 @@ def frozen(outputs: Sequence[Emitted], limits: Mapping[str, int], node: str) -> 
     Raises:
         ValueRefused: A value that no edge carries, or one larger than its port declared.
     """
+    if len(outputs) == 1 and outputs[0][0] not in limits:
+        port, value, key = outputs[0]
+        return [(port, freeze(value), key)]
     done: list[Emitted] = []
     for port, value, key in outputs:
         fixed = freeze(value)
-        limit = limits.get(port, _UNLIMITED)
-        if limit < _UNLIMITED and (size := size_bytes(fixed)) > limit:
+        limit = limits.get(port)
+        if limit is not None and (size := size_bytes(fixed)) > limit:
             raise ValueRefused(
                 f"node {node} made an item of {size} bytes on port {port}{_shown(fixed)}",
                 cause=f"before the run its items were taken to have {limit} bytes at most",

@@ -3,11 +3,11 @@
 Used by nodes, by the control link, by live figures and by the report. It refuses nothing.
 """
 
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, log2
 
 import msgspec
 
@@ -45,11 +45,14 @@ class NodeFigures(msgspec.Struct):
     waited: float = 0.0
 
     def called(self, seconds: float, outputs: int) -> None:
-        """Counts one call that returned."""
+        """Counts one call that returned; for every input, so that it calls nothing of ours."""
         self.items += 1
         self.outputs += outputs
         self.seconds += seconds
-        _count(self.buckets, _bucket(seconds))
+        buckets, bucket = self.buckets, 0
+        if seconds > _SHORTEST_SECONDS:
+            bucket = ceil(_STEPS_PER_DOUBLING * log2(seconds * 1e6))
+        buckets[bucket] = buckets.get(bucket, 0) + 1
 
     def called_together(self, seconds: float, outputs: Sequence[int], waited: Sequence[float]) -> None:
         """Counts one call that returned for several inputs.
@@ -94,7 +97,7 @@ class NodeFigures(msgspec.Struct):
 
 
 def _bucket(seconds: float) -> int:
-    return math.ceil(_STEPS_PER_DOUBLING * math.log2(seconds * 1e6)) if seconds > _SHORTEST_SECONDS else 0
+    return ceil(_STEPS_PER_DOUBLING * log2(max(seconds * 1e6, 1.0)))
 
 
 def _seconds_of(bucket: int) -> float:

@@ -64,7 +64,7 @@ class _Port(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """A node: where its input lies, the number of its inner edge (-1 for the entry), and its ports."""
+    """A node: where its input lies, the number of its inner edge (-1 for the first node), and its ports."""
 
     node: str
     place: int
@@ -94,6 +94,7 @@ class BurstWalk:
         places = {parent: number for number, parent in enumerate(sorted(read), _ENTRY + 1)}
         self._places = _ENTRY + 1 + len(places)
         self._steps = tuple(_step(program, node, places, channels) for node in program.nodes)
+        self._inner = tuple(step for step in self._steps if step.edge >= 0)
 
     def run(
         self,
@@ -212,7 +213,7 @@ class BurstWalk:
         elements = [element] * self._places
         said: list[Statement] = []
         answers: list[Returned | Failure] = []
-        fates: list[tuple[int, Cause | None]] = []
+        skipped = False
         seconds = 0.0
         for step in self._steps:
             given = elements[step.place]
@@ -225,8 +226,8 @@ class BurstWalk:
                     return answers
                 outputs = answer.outputs
                 seconds += answer.seconds
-            if step.edge >= 0:
-                fates.append((step.edge, given.cause))
+            else:
+                skipped = True
             for port in step.ports:
                 found = outputs
                 if len(outputs) != 1 or outputs[0][0] != port.name:
@@ -246,8 +247,10 @@ class BurstWalk:
                     said.append((given.input_id, [Publication(number, envelope, value)]))
         made.publications += said
         made.seconds += seconds
-        if fates:
-            made.add_fates(fates, element)
+        if skipped:
+            made.add_fates([(step.edge, elements[step.place].cause) for step in self._inner], element)
+        elif self._inner:
+            made.add_deliveries([step.edge for step in self._inner], element)
         return None
 
     def _envelope(

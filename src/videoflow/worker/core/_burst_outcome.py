@@ -24,7 +24,7 @@ class BurstOutcome(msgspec.Struct):
         publications: What is to be published, in order.
         inner: Fates on edges inside the task; those of neighbours are one.
         latest: The last of them by edge.
-        whole: Those of `latest` that the last input lengthened, where it was skipped nowhere.
+        whole: All of `latest`, where the last input came to every edge and was skipped nowhere.
         seconds: Time in user code.
         answers: Set where the input behind those that are through is left unfinished: what the nodes that it
             was given to have answered, a source left out.
@@ -44,16 +44,20 @@ class BurstOutcome(msgspec.Struct):
     item: ItemReady | SourceEnded | Failure | None = None
     slow: bool = False
 
-    def add_fates(self, fates: Sequence[tuple[int, Cause | None]], element: Element) -> None:
-        """Adds what became of one input on each edge inside the task that it came to."""
-        whole = self.whole if all(cause is None for _, cause in fates) else []
-        if len(whole) == len(fates) and _goes_on(whole[0], element):
-            for fate in whole:
+    def add_deliveries(self, edges: Sequence[int], element: Element) -> None:
+        """Adds that one input came to these edges inside the task, all those that there are."""
+        if self.whole and _goes_on(self.whole[0], element):
+            for fate in self.whole:
                 fate.last = element.last
             return
+        self.add_fates([(edge, None) for edge in edges], element)
+        self.whole = [self.latest[edge] for edge in edges]
+
+    def add_fates(self, fates: Sequence[tuple[int, Cause | None]], element: Element) -> None:
+        """Adds what became of one input on edges inside the task."""
+        self.whole = []
         for edge, cause in fates:
             self._add_fate(edge, cause, element)
-        self.whole = [self.latest[edge] for edge, cause in fates if cause is None]
 
     def _add_fate(self, edge: int, cause: Cause | None, element: Element) -> None:
         """Adds a fate; it lengthens the last one of its edge where it goes on with it."""
