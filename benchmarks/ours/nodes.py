@@ -33,12 +33,12 @@ class Source(vf.Producer):
         """Returns the bytes of an item, with what its encoding adds."""
         return _job(self.job).item_bytes + _ENCODED_BYTES
 
-    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+    def produce(self, resume: int | None, ctx: vf.Context) -> Iterator[vf.Item]:
         job = _job(self.job)
         maker = Maker(job)
         if job.kind == "frames":
             for index in maker.indices():
-                frame = np.empty(FRAME_SHAPE, np.uint8)
+                frame = ctx.empty(FRAME_SHAPE, np.uint8)
                 maker.make(index, frame.reshape(-1))
                 yield vf.Item(frame, offset=index)
         else:
@@ -49,10 +49,10 @@ class Source(vf.Producer):
 class Remake(vf.Processor):
     """Makes a new item of each."""
 
-    def process(self, item: Array | bytes) -> Array | bytes:
+    def process(self, item: Array | bytes, ctx: vf.Context) -> Array | bytes:
         if isinstance(item, bytes):
             return remake_bytes(item)
-        new = np.empty_like(item)
+        new = ctx.empty(item.shape, item.dtype)
         remake(item.reshape(-1), new.reshape(-1))
         return new
 

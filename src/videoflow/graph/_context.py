@@ -5,9 +5,12 @@ that was not judged stateful, and the name of an effect where there is no input.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from videoflow.errors import UsageError
 from videoflow.graph._state import State
@@ -39,6 +42,7 @@ class Context:
         keyed_state: What `state` gives; None in a node that was judged stateless.
         ask_stopping: Says whether the run is to end.
         input_id: Identity of the input, None outside of a call for one.
+        make_array: Makes what `empty` returns.
     """
 
     node: str
@@ -56,6 +60,20 @@ class Context:
     keyed_state: State | None = None
     ask_stopping: Callable[[], bool] = _never
     input_id: str | None = None
+    make_array: Callable[[tuple[int, ...], DTypeLike], NDArray[Any]] = np.empty
+
+    def empty(self, shape: Sequence[int], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        """Returns a new array for an output, to be written before it is emitted; as `numpy.empty` does.
+
+        In a process of its own a node writes it where the next one reads it, so that no copy is made: emit
+        the array, or a view of it, and write to it no more. Elsewhere, and where several are kept, it is like
+        any other.
+
+        Args:
+            shape: Its shape.
+            dtype: Its dtype.
+        """
+        return self.make_array(tuple(shape), dtype)
 
     @property
     def state(self) -> State:

@@ -5,6 +5,7 @@ Used by the worker at every emission (`freeze`), for every publication and deliv
 edge carries, and makes nothing from bytes but plain values, arrays, dataclasses and Structs.
 """
 
+from videoflow.wire._arrays import Unsealed, array_in
 from videoflow.wire._envelopes import decode_envelope, decode_outbox, encode_envelope, encode_outbox
 from videoflow.wire._freeze import freeze
 from videoflow.wire._types import FLOW_MODULE, Value
@@ -24,7 +25,9 @@ __all__ = [
     "EncodedValue",
     "Load",
     "StoreArray",
+    "Unsealed",
     "Value",
+    "array_in",
     "decode_envelope",
     "decode_outbox",
     "decode_value",

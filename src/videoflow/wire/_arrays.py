@@ -5,7 +5,8 @@ Used by the codec and by `freeze`. It refuses arrays of Python objects, and dtyp
 
 import functools
 import json
-from typing import Any
+import weakref
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +26,18 @@ class StoredObject:
     It holds the pin, and closes it when the last array over the payload has been collected.
     """
 
-    __slots__ = ("__array_interface__", "_memory", "_pin", "address", "ref")
+    __slots__ = ("__array_interface__", "_memory", "_pin", "_ref", "_written", "address")
 
-    def __init__(self, ref: PayloadRef, pin: PayloadBytes) -> None:
+    def __init__(self, ref: PayloadRef | None, pin: "PayloadBytes | Unsealed") -> None:
         self._memory = np.frombuffer(pin.data, np.uint8)
         self._pin = pin
-        self.ref = ref
+        self._ref = ref
+        self._written: weakref.ref[AnyArray] | None = None
         self.address = address_of(self._memory)
         self.__array_interface__ = {
             "shape": (len(self._memory),),
             "typestr": "|u1",
-            "data": (self.address, True),
+            "data": (self.address, isinstance(pin, PayloadBytes)),
             "version": 3,
         }
 
@@ -43,6 +45,49 @@ class StoredObject:
         if hasattr(self, "_memory"):
             del self._memory
             self._pin.close()
+
+    @property
+    def ref(self) -> PayloadRef:
+        """The payload; one that is being written is sealed when somebody asks for it."""
+        if self._ref is None:
+            assert not isinstance(self._pin, PayloadBytes)
+            self._ref = self._pin.seal()
+        return self._ref
+
+    def written_by(self, array: AnyArray) -> None:
+        """Remembers the array through which a payload is written."""
+        self._written = weakref.ref(array)
+
+    def finish(self) -> None:
+        """Lets nobody write to that array any more: what lies in the payload is handed over."""
+        array = None if self._written is None else self._written()
+        if array is not None:
+            array.flags.writeable = False
+
+
+class Unsealed(Protocol):
+    """The memory of a payload that is being written."""
+
+    @property
+    def data(self) -> memoryview:
+        """It, writable."""
+        ...
+
+    def seal(self) -> PayloadRef:
+        """Makes it a payload."""
+        ...
+
+    def close(self) -> None:
+        """No array lies in it any more; called by whichever thread collects the last, so it must not wait."""
+        ...
+
+
+def array_in(memory: Unsealed, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+    """Returns an array, writable, that lies in a payload; the payload is sealed when it is sent."""
+    stored = StoredObject(None, memory)
+    array: AnyArray = np.ndarray(shape, dtype, np.asarray(stored))
+    stored.written_by(array)
+    return array
 
 
 def address_of(array: AnyArray) -> int:
@@ -61,7 +106,8 @@ def freeze_array(array: AnyArray) -> AnyArray:
     """Returns the array, read-only; copied unless nobody else can write to it.
 
     What owns its memory is made read-only in place, and so is the owner below a read-only view of all of
-    it (a `Frame` holds such views). A view of a payload stays one. Anything else is copied, C-contiguous.
+    it (a `Frame` holds such views). A view of a payload stays one, and who made the payload writes to it no
+    more. Anything else is copied, C-contiguous.
 
     Raises:
         ValueRefused: It holds Python objects, or is of a subclass with a meaning of its own.
@@ -84,6 +130,7 @@ def freeze_array(array: AnyArray) -> AnyArray:
         )
     owner = _owner_of(array)
     if isinstance(owner, StoredObject):
+        owner.finish()
         return _read_only(array)
     if array.flags.c_contiguous:
         if type(owner) is bytes:

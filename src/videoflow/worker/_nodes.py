@@ -10,8 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
+
+from numpy.typing import DTypeLike, NDArray
 
 from videoflow.backends.coverage import Origin
 from videoflow.backends.runtime import Desired, SourcePosition
@@ -121,6 +124,12 @@ class TaskNodes:
         """Tells every node which devices it has."""
         for running in self._running.values():
             running.context.devices = devices
+
+    def lend(self, empty: Callable[[int, tuple[int, ...], DTypeLike], NDArray[Any]]) -> None:
+        """Lets nodes whose outputs leave the task make arrays where they are sent from."""
+        for running in self._running.values():
+            if most := max(running.limits.values(), default=0):
+                running.context.make_array = partial(empty, most)
 
     def restore(self, state: Mapping[str, bytes]) -> None:
         """Gives each stateful node what it committed last."""

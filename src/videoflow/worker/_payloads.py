@@ -24,6 +24,7 @@ from videoflow.backends.payload import (
 from videoflow.backends.runtime import OutboxEntry
 from videoflow.clock import Clock
 from videoflow.errors import ValueRefused
+from videoflow.worker._made import Making
 from videoflow.worker.core.actions import Disposition, Failure, Publication
 
 _Bytes = NDArray[np.uint8]
@@ -57,6 +58,7 @@ class Payloads:
         self._clock = clock
         self._forward = store.capabilities().forwards_references
         self._fresh: dict[str, wire.EncodedValue] = {}
+        self.making = Making(store, clock)
 
     def encode(self, publication: Publication) -> None:
         """Puts a publication's value into its envelope, once.
@@ -95,6 +97,7 @@ class Payloads:
         whole = False
         try:
             encoded = wire.encode_value(value, store_array, forward=self._forward)
+            self.making.claim(encoded.payloads, publication_id)
             whole = True
         finally:
             if not whole:
@@ -128,6 +131,7 @@ class Payloads:
         for publication_id, encoded in self._fresh.items():
             self._release(encoded.payloads, publication_id)
         self._fresh.clear()
+        self.making.sweep()
 
     def _release(self, refs: Sequence[PayloadRef], publication_id: str) -> None:
         claims = [(ref, f"intent/{publication_id}") for ref in refs]

@@ -72,6 +72,7 @@ class Shell:
             if meter is None
             else MeteredPayloads(meter, backends.payloads, backends.clock, inline=once)
         )
+        nodes.lend(self._payloads.making.empty)
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._linger = linger(self._publish_held)
