@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import DTypeLike, NDArray
+
+    MakeArray = Callable[[tuple[int, ...], DTypeLike], NDArray[Any]]
 
 
 def require_array(name: str, value: object) -> np.ndarray[Any, Any]:

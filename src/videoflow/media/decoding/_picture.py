@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from av import VideoFrame
     from numpy.typing import NDArray
 
+    from videoflow.media._arrays import MakeArray
     from videoflow.media._frame import PixelFormat
     from videoflow.media.decoding._timeline import Place
 
@@ -36,15 +37,22 @@ class PictureMaker:
         time_base: Seconds per unit of pts.
         pixel_format: What the frames shall hold.
         aspect_ratio: Width of a stored pixel over its height.
+        empty: Makes the arrays of images.
     """
 
     def __init__(
-        self, source: str, time_base: Fraction, pixel_format: PixelFormat, aspect_ratio: Fraction
+        self,
+        source: str,
+        time_base: Fraction,
+        pixel_format: PixelFormat,
+        aspect_ratio: Fraction,
+        empty: MakeArray = np.empty,
     ) -> None:
         self._source = source
         self._time_base = time_base
         self._pixel_format = pixel_format
         self._aspect_ratio = aspect_ratio
+        self._empty = empty
         self._reformatter = VideoReformatter()
 
     def make(self, picture: VideoFrame, place: Place) -> Frame:
@@ -78,4 +86,6 @@ class PictureMaker:
         stored = converted.to_ndarray()
         turned = np.rot90(stored, quarters) if quarters else stored
         # The decoder's memory is not ours to keep, so this is the one copy.
-        return np.array(turned, dtype=np.uint8, order="C", copy=True)
+        image = self._empty(turned.shape, np.uint8)
+        np.copyto(image, turned)
+        return image

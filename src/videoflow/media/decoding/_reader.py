@@ -10,6 +10,8 @@ import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from videoflow.media._outcome import SourceEnd, SourceOutcome
 from videoflow.media.decoding._completeness import broken_off
 from videoflow.media.decoding._decoder import Decoder
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from av import VideoFrame
     from av.video.stream import VideoStream
 
+    from videoflow.media._arrays import MakeArray
     from videoflow.media._frame import Frame
     from videoflow.media.decoding._timeline import Place
 
@@ -66,13 +69,14 @@ class VideoReader:
         """End the reading before its next frame; may be called from another thread."""
         self._stopping.set()
 
-    def frames(self, resume: int | None = None) -> Generator[Frame, None, None]:
+    def frames(self, resume: int | None = None, empty: MakeArray = np.empty) -> Generator[Frame, None, None]:
         """Yield the frames in presentation order; afterwards `outcome` says how it ended.
 
         A resumed reading yields the same frames as an uninterrupted one: indices, times and bytes.
 
         Args:
             resume: Leave out frames with an index below this; None to start at the beginning.
+            empty: Makes the arrays of their images, such as `ctx.empty` of a node.
         """
         self.outcome = None
         try:
@@ -84,7 +88,7 @@ class VideoReader:
         with opened.container:
             if start is not None:
                 go_to(opened, start)
-            reading = _Reading(self._uri, self._options, opened, start)
+            reading = _Reading(self._uri, self._options, opened, start, empty)
             end = SourceEnd.STOPPED
             try:
                 for frame in reading.frames(resume or 0):
@@ -109,7 +113,9 @@ class VideoReader:
 class _Reading:
     """One pass over a file that is open."""
 
-    def __init__(self, uri: str, options: ReadOptions, opened: Opened, start: StartPoint | None) -> None:
+    def __init__(
+        self, uri: str, options: ReadOptions, opened: Opened, start: StartPoint | None, empty: MakeArray
+    ) -> None:
         stream = opened.stream
         self._uri = uri
         self._opened = opened
@@ -121,7 +127,7 @@ class _Reading:
         self._decoder = Decoder(opened, self._timeline, start)
         self._selection = Selection(options)
         aspect = stream.sample_aspect_ratio or Fraction(1)
-        self._maker = PictureMaker(uri, self._time_base, options.pixel_format, aspect)
+        self._maker = PictureMaker(uri, self._time_base, options.pixel_format, aspect, empty)
         self._size: tuple[int, int] | None = None
         self._decoded = self._corrupt = 0
         self._first_pts: int | None = None

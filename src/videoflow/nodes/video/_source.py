@@ -161,7 +161,7 @@ class VideoSource(Producer):
         if resume is not None:
             refuse_changed(self._path, self._source, ctx.run_id)
         self._reader = reader
-        for frame in reader.frames(resume):
+        for frame in reader.frames(resume, ctx.empty):
             yield Item(self._named(frame), offset=frame.index, time_seconds=frame.time_seconds)
 
     def interrupt(self) -> None:

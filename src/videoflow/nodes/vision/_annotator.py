@@ -86,16 +86,22 @@ class Annotator(Processor):
         memory = _remember(memory, found, counts, frame.time_seconds)
         if self._traces:
             ctx.state[frame.source] = memory
-        return self._draw(frame, found, counts, memory)
+        return self._draw(frame, found, counts, memory, ctx)
 
     def _draw(
-        self, frame: Frame, found: list[Detections], counts: list[LineCount | ZoneCount], memory: Memory
+        self,
+        frame: Frame,
+        found: list[Detections],
+        counts: list[LineCount | ZoneCount],
+        memory: Memory,
+        ctx: Context,
     ) -> Frame:
         drawing = self._drawing
         if drawing is None:
             raise RuntimeError("Annotator.process was called before open")
         gray = frame.pixel_format == "gray"
-        image = drawing.colour_picture(frame.image) if gray else frame.copy()
+        image = ctx.empty((frame.height, frame.width, 3), np.uint8)
+        np.copyto(image, drawing.colour_picture(frame.image) if gray else frame.image)
         canvas: Canvas = drawing.Canvas(image, rgb=frame.pixel_format == "rgb")
         if self._traces:
             here = [detections.track_id for detections in found]
