@@ -93,12 +93,8 @@ class Reading:
         rests = action.wait and action.until is None and self._is_far_from_its_end()
         while True:
             again, marked_again = self.suspending.given()
-            deliveries = again or [
-                self._messaging.receive(subscription, deadline=0.0, max_items=action.max_items, after=after)
-                for subscription, after in zip(
-                    self._subscriptions, map(in_channel, action.after), strict=True
-                )
-            ]
+            wanted = zip(self._subscriptions, map(in_channel, action.after), strict=True)
+            deliveries = again or self._messaging.receive_each([*wanted], max_items=action.max_items)
             self.suspending.took(deliveries)
             markers = marked_again or self._received(self._markers_now)
             failed = self._control.failed_task
@@ -250,7 +246,7 @@ class Reading:
     def _wait_for_input(self, until: float | None = None) -> None:
         for subscription in self._markers:  # how far they are is no news: nothing waits for their end
             self._progress(subscription)
-        waitables = [self._messaging.waitable(s) for s in (*self._subscriptions, *self._markers)]
+        waitables = self._messaging.waitables((*self._subscriptions, *self._markers))
         deadline = self._backends.deadline(_WAIT_SECONDS)
         self._figures.waiting = True
         self._backends.clock.wait(

@@ -70,29 +70,38 @@ class ShmReceiver(Receiver):
         """Leases what there is; waits for the first until the deadline, or until the status moves on."""
         inlet = self._inlet(subscription)
         limit = max_items or inlet.spec.credit.items
-        exclusive = subscription.kind is SubscriptionKind.EXCLUSIVE
-        if exclusive and after is None:
-            raise ContractBroken(f"{subscription} is exclusive: its reader names the position that it has")
+        _require_position(subscription, after)
         while True:
             with self._process.lock:
-                self._process.introduce()
-                if not self._process.looked:  # else who waited has just taken what peers said
-                    self._process.service()
-                self._process.looked = False
-                walked = exclusive and not inlet.live and after is not None
-                found = inlet.read(after, limit) if walked and after is not None else inlet.take(after, limit)
-                if not found:
-                    inlet.ask(limit)
-                    self._process.hub.flush()
+                self._listen()
+                found = self._taken(inlet, after, limit)
                 interrupted, self._interrupted = self._interrupted or inlet.news, False
                 inlet.news = False
             if found or interrupted or self._process.clock.monotonic() >= deadline:
                 return found
             self._process.wait(min(deadline, inlet.due()))
 
+    def receive_each(
+        self, wanted: Sequence[tuple[SubscriptionId, Mapping[int, int] | None]], *, max_items: int
+    ) -> list[Sequence[Delivery]]:
+        """Leases what there is of each, after one look at what peers say."""
+        found: list[Sequence[Delivery]] = []
+        with self._process.lock:
+            self._listen()
+            for subscription, after in wanted:
+                _require_position(subscription, after)
+                inlet = self._inlet(subscription)
+                found.append(self._taken(inlet, after, max_items))
+                self._interrupted = inlet.news = False
+        return found
+
     def waitable(self, subscription: SubscriptionId) -> Waitable:
         """Returns what becomes ready when `receive` would return something, or the status moves on."""
-        return _InletReady(self._process, self._inlet(subscription))
+        return _InletsReady(self._process, (self._inlet(subscription),))
+
+    def waitables(self, subscriptions: Sequence[SubscriptionId]) -> Sequence[Waitable]:
+        """Returns one for all of them."""
+        return (_InletsReady(self._process, tuple(map(self._inlet, subscriptions))),)
 
     def renew(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> Sequence[bool]:
         """Returns which tokens are live: a lease ends with its process only."""
@@ -152,6 +161,22 @@ class ShmReceiver(Receiver):
         """Wakes a blocked receive."""
         self._interrupted = True
         self._process.wake()
+
+    def _listen(self) -> None:
+        """Takes what peers say, unless who waited has just done so; the lock is held."""
+        self._process.introduce()
+        if not self._process.looked:
+            self._process.service()
+        self._process.looked = False
+
+    def _taken(self, inlet: Inlet, after: Mapping[int, int] | None, limit: int) -> list[Delivery]:
+        """Leases what one inlet has, or asks for more; the lock is held."""
+        walked = not inlet.live and inlet.subscription.kind is SubscriptionKind.EXCLUSIVE
+        found = inlet.read(after, limit) if walked and after is not None else inlet.take(after, limit)
+        if not found:
+            inlet.ask(limit)
+            self._process.hub.flush()
+        return found
 
     def _settle(self, settlements: Sequence[tuple[DeliveryToken, Settlement]]) -> list[SettlementOutcome]:
         leases, outcomes, live = self._judge(settlements)
@@ -240,22 +265,26 @@ class ShmReceiver(Receiver):
         return inlet
 
 
-class _InletReady:
-    """Becomes ready as its inlet does."""
+def _require_position(subscription: SubscriptionId, after: Mapping[int, int] | None) -> None:
+    if after is None and subscription.kind is SubscriptionKind.EXCLUSIVE:
+        raise ContractBroken(f"{subscription} is exclusive: its reader names the position that it has")
 
-    def __init__(self, process: Process, inlet: Inlet) -> None:
+
+class _InletsReady:
+    """Becomes ready as one of its inlets does."""
+
+    def __init__(self, process: Process, inlets: tuple[Inlet, ...]) -> None:
         self._process = process
-        self._inlet = inlet
+        self._inlets = inlets
 
     def ready(self) -> bool:
         with self._process.lock:
             self._process.introduce()
             came = self._process.service()
-            ready = self._process.looked = self._inlet.ready()
-            if came and any(
-                other.ready() for other in self._process.inlets.values() if other is not self._inlet
-            ):
-                self._process.wake()  # it was asked before this one, by the same who waits
+            ready = self._process.looked = any(inlet.ready() for inlet in self._inlets)
+            others = self._process.inlets.values() if came else ()
+            if any(other.ready() for other in others if other not in self._inlets):
+                self._process.wake()  # it was asked before these, by the same who waits
             return ready
 
     def fileno(self) -> int | None:

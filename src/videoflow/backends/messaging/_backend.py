@@ -170,9 +170,27 @@ class Receiver(ABC):
             ContractBroken: Exclusive, and no `after`.
         """
 
+    def receive_each(
+        self, wanted: Sequence[tuple[SubscriptionId, Mapping[int, int] | None]], *, max_items: int
+    ) -> list[Sequence[Delivery]]:
+        """Leases what there is of several subscriptions now, as `receive` does for one after another.
+
+        Args:
+            wanted: Each with its `after`.
+            max_items: Of each.
+        """
+        return [
+            self.receive(subscription, deadline=0.0, max_items=max_items, after=after)
+            for subscription, after in wanted
+        ]
+
     @abstractmethod
     def waitable(self, subscription: SubscriptionId) -> Waitable:
         """Returns what becomes ready when `receive` would return or refuse, or the status moves on."""
+
+    def waitables(self, subscriptions: Sequence[SubscriptionId]) -> Sequence[Waitable]:
+        """Returns things of which one becomes ready when `waitable` of one of these would."""
+        return [self.waitable(subscription) for subscription in subscriptions]
 
     @abstractmethod
     def renew(self, tokens: Sequence[DeliveryToken], *, deadline: float) -> Sequence[bool]:

@@ -3,6 +3,7 @@
 from videoflow.backends.messaging import (
     Bounds,
     Completed,
+    Delivery,
     Retry,
 )
 from videoflow.backends.outcomes import SettleConfirmed, SettleStale, SettleUnknown
@@ -220,6 +221,25 @@ class CompetingSuite(Examiner[MessagingSubject]):
         assert not waitable.ready()
         subject.settle(*taken)
         assert subject.clock.wait([waitable], subject.soon()) == {waitable}
+
+    @law(laws.WAKES)
+    def test_several_subscriptions_are_waited_for_and_received_from_at_once(
+        self, subject: MessagingSubject
+    ) -> None:
+        readers = [competing("one"), competing("two")]
+        channel = subject.provision(*map(reliable, readers))
+        reader = subject.backend("reader")
+        waitables = reader.waitables(readers)
+        assert not any(waitable.ready() for waitable in waitables)
+        subject.accepted(data(channel, 0), data(channel, 1))
+        taken: list[list[Delivery]] = [[] for _ in readers]
+        for _ in range(2):
+            assert subject.clock.wait(waitables, subject.soon())
+            found = reader.receive_each([(each, None) for each in readers], max_items=1)
+            for mine, more in zip(taken, found, strict=True):
+                mine += more
+        assert [ordinals(mine) for mine in taken] == [[0, 1], [0, 1]]
+        subject.settle(*taken[0], *taken[1])
 
     @law(laws.WAKES)
     def test_an_interrupted_receive_returns_empty(self, subject: MessagingSubject) -> None:
