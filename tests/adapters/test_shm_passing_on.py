@@ -36,7 +36,7 @@ READS_FIRST, READS_SECOND = competing("middle", FIRST), exclusive("sink", SECOND
 class Run:
     """source → middle → sink, each a process as far as the log can tell."""
 
-    def __init__(self, reads_first: SubscriptionId = READS_FIRST) -> None:
+    def __init__(self, reads_first: SubscriptionId = READS_FIRST, size: int = SIZE) -> None:
         self.host = ShmHost(CLOCK, 1 << 28)
         self.workers: dict[str, tuple[ShmMessaging, ShmPayloads]] = {}
         self.incarnations = dict.fromkeys(("source", "middle", "sink"), 0)
@@ -56,7 +56,7 @@ class Run:
             channels,
             specs,
             [
-                TaskShape(name="source", writes=(FIRST,), slab_bytes=SLOTS * SIZE, largest_bytes=SIZE),
+                TaskShape(name="source", writes=(FIRST,), slab_bytes=SLOTS * size, largest_bytes=size),
                 TaskShape(name="middle", reads=(reads_first,), writes=(SECOND,)),
                 TaskShape(name="sink", reads=(READS_SECOND,)),
             ],
@@ -119,8 +119,8 @@ class Run:
 
 
 @contextmanager
-def running(reads_first: SubscriptionId = READS_FIRST) -> Iterator[Run]:
-    run = Run(reads_first)
+def running(reads_first: SubscriptionId = READS_FIRST, size: int = SIZE) -> Iterator[Run]:
+    run = Run(reads_first, size)
     try:
         yield run
     finally:

@@ -9,7 +9,7 @@ import pytest
 import videoflow as vf
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "nodes.md"
-INNER = {"keyed_state", "ask_stopping", "input_id"}  # the worker's own
+INNER = {"keyed_state", "ask_stopping", "input_id", "make_array"}  # the worker's own
 
 
 def rows(heading: str) -> set[str]:
@@ -20,8 +20,8 @@ def rows(heading: str) -> set[str]:
 
 
 def context_members() -> set[str]:
-    properties = {name for name, value in vars(vf.Context).items() if isinstance(value, property)}
-    return {field.name for field in fields(vf.Context)} | properties
+    public = {name for name in vars(vf.Context) if not name.startswith("_")}
+    return {field.name for field in fields(vf.Context)} | public
 
 
 @pytest.mark.parametrize(

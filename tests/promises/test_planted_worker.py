@@ -62,7 +62,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "it asked for more",
     ),
     "what a source has answered is taken for an answer of the node behind it": (
-        Change("worker/core/_burst.py", "None if answers is None else answers[1:]", "answers"),
+        Change("worker/core/_burst.py", "made.answers = answers[1:]", "made.answers = answers"),
         "tests/worker/test_bursts.py::"
         "test_what_a_source_has_answered_is_not_answered_for_the_nodes_behind_it[True]",
         "assert [",
@@ -160,7 +160,7 @@ DEFECTS: dict[str, tuple[Change, str, str]] = {
         "came again",
     ),
     "what is published meanwhile is told later": (
-        Change("worker/core/_source.py", ", pending.publications, pending.inner)", ", pending.publications)"),
+        Change("worker/core/_burst.py", "hold(made.publications, made.inner)", "hold(made.publications)"),
         "tests/simulation/test_found_ends.py::"
         "test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_died_then",
         "which does not exist",

@@ -140,7 +140,7 @@ DEFECTS: dict[str, Change] = {
     ),
     "a settlement in doubt is not repeated": Change(
         CONCLUDING,
-        "remaining = [s for s, o in zip(remaining, outcomes, strict=True) if isinstance(o, SettleUnknown)]",
+        "remaining = [s for s, o in zip(remaining, outcomes, strict=True) if type(o) is SettleUnknown]",
         "remaining = []",
     ),
     "a publication in doubt counts as accepted": Change(

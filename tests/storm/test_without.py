@@ -24,7 +24,7 @@ WITHOUT = {
         "    return False\n",
     ),
     "items that wait for company": Change(
-        "worker/core/_source.py", "item.seconds >= _QUICK_SECONDS", "item.seconds >= 0.0"
+        "worker/core/_burst.py", "QUICK_SECONDS = 0.0002", "QUICK_SECONDS = 0.0"
     ),
     "results that come out meanwhile": Change(
         "worker/_shell.py",
@@ -35,7 +35,7 @@ WITHOUT = {
         "worker/_payloads.py", "store.capabilities().forwards_references", "False"
     ),
     "more of small items at a time": Change(
-        "planner/_facts.py", "    small_prefetch: int = 16\n", "    small_prefetch: int = 1\n"
+        "planner/_facts.py", "    small_prefetch: int = 64\n", "    small_prefetch: int = 1\n"
     ),
     "appends of many at once": Change(
         "adapters/shm/_outlet.py",
@@ -49,8 +49,14 @@ WITHOUT = {
     ),
     "one look for who waited": Change(
         "adapters/shm/_receiving.py",
-        "                if not self._process.looked:",
-        "                if self._process:",
+        "        if not self._process.looked:",
+        "        if self._process:",
+    ),
+    "one look for several subscriptions": Change(
+        "adapters/shm/_receiving.py", "    def receive_each(", "    def receive_each_at_once("
+    ),
+    "arrays made where they are sent from": Change(
+        "worker/_made.py", "        if able.crosses_processes and", "        if not able.crosses_processes and"
     ),
 }
 

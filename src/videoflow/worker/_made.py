@@ -6,6 +6,7 @@ is copied when it is emitted, as every other one.
 
 import itertools
 import math
+import operator
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +19,8 @@ from videoflow.backends.outcomes import Known
 from videoflow.backends.payload import PayloadRef, PayloadStore, PendingPayload, RetentionContract
 from videoflow.clock import Clock
 
-_MOST_UNSENT = 2
-_SHARE = 4  # so much less than a quarter of the store: what is kept by a node must not use it up
+_MOST = 2  # that live, sent or not: a node that keeps more must not use up the room for what it sends
+_SHARE = 4  # each has a quarter of the store at most, for the same reason
 
 
 class Making:
@@ -52,11 +53,11 @@ class Making:
             dtype: Its dtype.
         """
         kind = np.dtype(dtype)
-        size = math.prod(shape) * kind.itemsize
+        size = math.prod(map(operator.index, shape)) * kind.itemsize
         fits = wire.INLINE_BYTES <= size <= min(self._largest, most) and not kind.hasobject
         if fits:
             self.sweep()
-        if fits and len(self._unsent) < _MOST_UNSENT:
+        if fits and len(self._unsent) + len(self._sealed) < _MOST:
             number = next(self._numbers)
             contract = RetentionContract(obligations=(f"pin/{number}",))
             pending = self._store.create(size, "", contract, deadline=self._clock.monotonic())
@@ -73,17 +74,20 @@ class Making:
 
     def sealed(self, number: int, ref: PayloadRef) -> None:
         """Takes down that one was sealed."""
-        del self._unsent[number]
         self._sealed[ref] = f"pin/{number}"
+        del self._unsent[number]
 
     def collected(self, memory: "_Memory") -> None:
         """Takes down that no array lies in one any more; from any thread."""
         self._collected.append(memory)
 
     def sweep(self) -> None:
-        """Gives back what was collected."""
+        """Gives back what was collected; from the thread of the node, and from the one that publishes."""
         while self._collected:
-            memory = self._collected.popleft()
+            try:
+                memory = self._collected.popleft()
+            except IndexError:  # the other thread was quicker
+                return
             ref = memory.ref
             if ref is None:
                 del self._unsent[memory.number]

@@ -94,6 +94,7 @@ class Payloads:
             made.append(ref)
             return ref
 
+        self.making.sweep()
         whole = False
         try:
             encoded = wire.encode_value(value, store_array, forward=self._forward)

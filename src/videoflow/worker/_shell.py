@@ -72,7 +72,6 @@ class Shell:
             if meter is None
             else MeteredPayloads(meter, backends.payloads, backends.clock, inline=once)
         )
-        nodes.lend(self._payloads.making.empty)
         self._reading = Reading(job, backends, self._payloads, nodes.figures, control)
         self._writing = Writing(job, backends, self._payloads, nodes.figures, control)
         self._linger = linger(self._publish_held)
@@ -123,6 +122,8 @@ class Shell:
         over = self._reading.suspending.before.over
         if not (abandoned or over):
             abandoned = not self._opened()
+        # Not before: what the outbox names is claimed when it is published again, ahead of the next call.
+        self._nodes.lend(self._payloads.making.empty)
         if self._meter is not None:
             self._nodes.figures.meter = self._meter
             self._meter.start()
