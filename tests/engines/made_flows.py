@@ -44,7 +44,7 @@ class Images(vf.Producer):
 
     max_item_bytes = BYTES + 1000
 
-    def __init__(self, count: int = 60, **options: Unpack[vf.NodeOptions]) -> None:
+    def __init__(self, count: int = 100, **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(**options)
         self.count = count
 
@@ -52,15 +52,6 @@ class Images(vf.Producer):
         for number in range(resume or 0, self.count):
             image = made(ctx, number)
             yield vf.Item({"image": image, "made": place_of(image)}, offset=number)
-
-
-class Imaged(vf.Processor):
-    """An image for each number."""
-
-    max_item_bytes = BYTES
-
-    def process(self, number: int, ctx: vf.Context) -> Image:
-        return made(ctx, number)
 
 
 class Places(Rows):
@@ -108,10 +99,16 @@ class Counts(vf.Processor):
 
 
 class Prepares(Counts):
-    """Counts, and makes arrays as soon as it is opened, where it has counted before."""
+    """Counts, and makes arrays as soon as it is opened; writes down where they lie."""
+
+    def __init__(self, path: str, **options: Unpack[vf.NodeOptions]) -> None:
+        super().__init__(**options)
+        self.path = path
 
     def open(self, ctx: vf.Context) -> None:
-        self.before = [made(ctx, 254) for _ in range(2 if "count" in ctx.state else 0)]
+        self.before = [made(ctx, 255), made(ctx, 255)]
+        with open(self.path, "a", encoding="ascii") as file:
+            file.writelines(f"{place_of(image)}\n" for image in self.before)
 
 
 class Halves(vf.Processor):

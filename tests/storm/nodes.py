@@ -38,12 +38,13 @@ class Frames(vf.Producer):
         super().__init__(**options)
         self.folder = folder
 
-    def produce(self, resume: int | None) -> Iterator[vf.Item]:
+    def produce(self, resume: int | None, ctx: vf.Context) -> Iterator[vf.Item]:
         pace = threading.Event()
         for number in range(resume or 0, FRAMES):
             pace.wait(0.003)
             note(self.folder, "frames", number)
-            image = np.full((SIDE, SIDE), number, np.uint8)
+            image = ctx.empty((SIDE, SIDE))
+            image[:] = number
             image[number, :] = 255
             yield vf.Item(image, offset=number, time_seconds=number / 25)
 
@@ -57,10 +58,12 @@ class Shifted(vf.Processor):
         super().__init__(**options)
         self.folder = folder
 
-    def process(self, image: Image) -> Image:
+    def process(self, image: Image, ctx: vf.Context) -> Image:
         number = int(image[-1, 0])
         note(self.folder, "shifted", number)
-        return 255 - image
+        shifted: Image = ctx.empty(image.shape)
+        np.subtract(255, image, out=shifted)
+        return shifted
 
 
 class Total(vf.Processor):

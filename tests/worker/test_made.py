@@ -177,11 +177,9 @@ def test_what_does_not_belong_there_lies_elsewhere(
         assert at.free_bytes() == ALL
         fitting = at.empty((2, wire.INLINE_BYTES // 2), np.int8)
         assert at.is_stored(fitting)
-        assert (fitting.shape, fitting.dtype, fitting.flags.c_contiguous) == (
-            (2, wire.INLINE_BYTES // 2),
-            np.int8,
-            True,
-        )
+        assert fitting.shape == (2, wire.INLINE_BYTES // 2)
+        assert fitting.dtype == np.int8
+        assert fitting.flags.c_contiguous
 
 
 @pytest.mark.parametrize("shape", [(-256, -256), (256.0, 256.0)])
