@@ -56,7 +56,9 @@ WITHOUT = {
         "adapters/shm/_receiving.py", "    def receive_each(", "    def receive_each_at_once("
     ),
     "arrays made where they are sent from": Change(
-        "worker/_made.py", "        if able.crosses_processes and", "        if not able.crosses_processes and"
+        "worker/_made.py",
+        "        if able.crosses_processes and",
+        "        if not able.crosses_processes and",
     ),
 }
 
