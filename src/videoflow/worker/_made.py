@@ -19,8 +19,8 @@ from videoflow.backends.outcomes import Known
 from videoflow.backends.payload import PayloadRef, PayloadStore, PendingPayload, RetentionContract
 from videoflow.clock import Clock
 
-_MOST = 2  # that live, sent or not: a node that keeps more must not use up the room for what it sends
-_SHARE = 4  # each has a quarter of the store at most, for the same reason
+_MOST = 8  # that live, sent or not: a node that keeps more must not use up the room for what it sends
+_SHARE = 2  # they have half of the store at most, for the same reason
 
 
 class Making:
@@ -34,9 +34,9 @@ class Making:
     def __init__(self, store: PayloadStore, clock: Clock) -> None:
         able = store.capabilities()
         room = able.free_bytes
-        self._largest = 0
+        self._largest, self._room = able.maximum_object_bytes, 0
         if able.crosses_processes and able.forwards_references and isinstance(room, Known):
-            self._largest = min(able.maximum_object_bytes, room.value // _SHARE)
+            self._room = room.value // _SHARE
         self._store = store
         self._clock = clock
         self._numbers = itertools.count()
@@ -57,7 +57,7 @@ class Making:
         fits = wire.INLINE_BYTES <= size <= min(self._largest, most) and not kind.hasobject
         if fits:
             self.sweep()
-        if fits and len(self._unsent) + len(self._sealed) < _MOST:
+        if fits and len(self._unsent) + len(self._sealed) < min(_MOST, self._room // size):
             number = next(self._numbers)
             contract = RetentionContract(obligations=(f"pin/{number}",))
             pending = self._store.create(size, "", contract, deadline=self._clock.monotonic())
