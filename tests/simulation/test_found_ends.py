@@ -30,8 +30,8 @@ def test_what_was_dropped_together_is_taken_apart_where_a_parent_has_failed() ->
     origin = source(5)
     step: Any = library.Step(1, name="step", replicas=2, ordered=False, trouble={"fatal": [1], "poison": [2]})
     join = library.Step(2, name="join", missing="none")(step(origin), origin.latest(capacity=1))
-    delayed = (PlannedFault("join-0", "process.after", "delay", 1),)
-    schedules = [Schedule(seed, delayed) for seed in (19, 20, 28, 40)]
+    delayed = (PlannedFault("join-0", "acquire.after", "delay", 1),)
+    schedules = [Schedule(seed, delayed) for seed in (2, 10, 17, 28, 33, 42)]
     assert fails(*schedules, sinks=(library.Sink(name="sink")(join),)) == []
 
 
@@ -59,6 +59,7 @@ def test_what_was_published_while_its_source_waited_is_in_the_ledger_where_that_
     died = (PlannedFault("source-0", "tombstone.before", "raise", 1),)
     late = (PlannedFault("rows-0", "acquire.after", "delay", 1), *died)
     stopped = [Schedule(seed, late, stops=(stop,)) for seed in range(12) for stop in (12, 16)]
+    stopped += [Schedule(seed, died, stops=(stop,)) for seed in range(12) for stop in (8, 10)]
     assert fails(*stopped, sinks=(library.Rows(name="rows")(step.latest(capacity=1)),)) == []
 
 
