@@ -92,10 +92,10 @@ UNCOUNTED_DROP = Change(
 )
 SHM_LOSES = Change(
     SHM_RECEIVING,
-    "                return found\n            self._process.wait",
-    '                mine = subscription.channel.node == "same"\n'
-    "                return [d for d in found if not (mine and d.envelope.origin.ordinal == 7)]\n"
-    "            self._process.wait",
+    "            inlet.ask(limit)\n            self._process.hub.flush()\n        return found\n",
+    "            inlet.ask(limit)\n            self._process.hub.flush()\n"
+    '        mine = inlet.subscription.channel.node == "same"\n'
+    "        return [d for d in found if not (mine and d.envelope.origin.ordinal == 7)]\n",
 )
 SHM_UNSETTLED = Change(
     SHM_RECEIVING,

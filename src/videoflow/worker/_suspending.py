@@ -74,7 +74,9 @@ def is_kept(token: DeliveryToken) -> bool:
 
 def in_channel(after: Mapping[int, int] | None) -> Mapping[int, int] | None:
     """Returns how far a channel was read, without what did not come through it."""
-    return None if after is None else {slot: last for slot, last in after.items() if slot != _KEPT_SLOT}
+    if after is None or _KEPT_SLOT not in after:
+        return after
+    return {slot: last for slot, last in after.items() if slot != _KEPT_SLOT}
 
 
 class Suspending:

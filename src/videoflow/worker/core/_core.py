@@ -100,8 +100,7 @@ class ReaderCore(Checkpointing):
         for acquired in self.start.acquired:
             if acquired is not None and not self.start.abandoned:  # who is given up settles what it never had
                 self._order.restore_settled(acquired.settled)
-        cursor = self.start.committed.cursor
-        if cursor is not None:
+        if (cursor := self.start.committed.cursor) is not None:
             self._order.restore_cursor(msgspec.msgpack.decode(cursor, type=list[CursorRecord]))
         for number, acquired in enumerate(self.start.acquired):
             if acquired is not None:
@@ -163,7 +162,8 @@ class ReaderCore(Checkpointing):
         self._progress = list(pulled.progress)
         self._more = any(len(deliveries) >= self._limit for deliveries in pulled.deliveries)
         for number, deliveries in enumerate(pulled.deliveries):
-            self._take(number, deliveries)
+            if deliveries:
+                self._take(number, deliveries)
         if pulled.abandon == self.program.task.name:
             raise RunAborted(pulled.abandon)
         if any(pulled.markers):
