@@ -53,19 +53,22 @@ def silent(number: int) -> Change:
     )
 
 
-FORGETFUL_TASK = Change(
-    BURST,
-    "            given = elements[step.place]\n",
-    "            given = elements[step.place]\n"
-    "            if step.edge >= 0 and element.origin.ordinal == 19:\n"
-    "                continue\n",
+FORGETFUL_TASK = (
+    Change(
+        BURST,
+        "            given = elements[step.place]\n",
+        "            given = elements[step.place]\n"
+        "            if step.edge >= 0 and element.origin.ordinal == 19:\n"
+        "                continue\n",
+    ),
+    Change(
+        BURST, "        elif self._inner:\n", "        elif self._inner and element.origin.ordinal != 19:\n"
+    ),
 )
 FORGETFUL_SOURCE = Change(
-    "worker/core/_source.py",
-    "        said = outcome.publications\n",
-    "        if origin.ordinal == 19:\n"
-    "            outcome.publications.clear()\n"
-    "        said = outcome.publications\n",
+    BURST,
+    "        made.item = None\n",
+    "        if origin.ordinal == 19:\n            made.publications.pop()\n        made.item = None\n",
 )
 WORKS_TWICE = Change(
     BURST,
@@ -132,7 +135,7 @@ CAUGHT: dict[str, tuple[tuple[Change, ...], str, str, tuple[str, str], str]] = {
         "item 19 of numbers went into left and never came out",
     ),
     "lost between two nodes of a task": (
-        (FORGETFUL_TASK,),
+        FORGETFUL_TASK,
         "fused",
         "threads",
         ("first", "second"),
