@@ -24,7 +24,7 @@ WITHOUT = {
         "    return False\n",
     ),
     "items that wait for company": Change(
-        "worker/core/_burst.py", "QUICK_SECONDS = 0.0002", "QUICK_SECONDS = 0.0"
+        "worker/core/_burst.py", "QUICK_SECONDS = 0.001", "QUICK_SECONDS = 0.0"
     ),
     "results that come out meanwhile": Change(
         "worker/_shell.py",

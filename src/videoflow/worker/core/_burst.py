@@ -50,7 +50,7 @@ Load = Callable[[Delivery], object]
 Ask = Callable[[SourcePosition], ItemReady | SourceEnded | Failure]
 Call = Callable[[str, Element, int], Returned | Failure]
 
-QUICK_SECONDS = 0.0002  # an item that came as quickly may wait for the next one, and share its way
+QUICK_SECONDS = 0.001  # an item that came as quickly may wait for the next one, and share its way
 _ENTRY = 0  # where the task's input lies; only the first node reads it, so unread items may lie there later
 
 
