@@ -54,7 +54,7 @@ class Drawing:
         self._tracker, self._counter, self._annotator = Tracker(), LineCounter(LINE), Annotator()
         self._tracker.open()
         self._annotator.open()
-        self._contexts: list[Any] = [SimpleNamespace(state={}, source="") for _ in range(3)]
+        self._contexts: list[Any] = [SimpleNamespace(state={}, source="", empty=np.empty) for _ in range(3)]
 
     def draw(self, frame: vf.Frame, boxes: vf.Detections) -> vf.Frame:
         """Returns the frame with tracks and counts."""

@@ -94,9 +94,6 @@ def frozen(outputs: Sequence[Emitted], limits: Mapping[str, int], node: str) -> 
     Raises:
         ValueRefused: A value that no edge carries, or one larger than its port declared.
     """
-    if len(outputs) == 1 and outputs[0][0] not in limits:
-        port, value, key = outputs[0]
-        return [(port, freeze(value), key)]
     done: list[Emitted] = []
     for port, value, key in outputs:
         fixed = freeze(value)

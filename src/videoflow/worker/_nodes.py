@@ -20,6 +20,7 @@ from videoflow.backends.coverage import Origin
 from videoflow.backends.runtime import Desired, SourcePosition
 from videoflow.graph import Context, Emitted, Invoker, Item, Node
 from videoflow.graph.spec import NodeKind
+from videoflow.wire import freeze
 from videoflow.worker._calls import frozen, guarded
 from videoflow.worker._control import RunControl
 from videoflow.worker._figures import NodeFigures, TaskFigures
@@ -29,7 +30,6 @@ from videoflow.worker.core.actions import (
     Element,
     Failure,
     ItemReady,
-    Outputs,
     Returned,
     SourceEnded,
 )
@@ -55,7 +55,11 @@ class Running:
         self.enter = self._consume if consumes else self._process
 
     def _process(self, element: Element) -> list[Emitted]:
-        return frozen(self.invoker.call(element.values, self.context), self.limits, self.name)
+        made = self.invoker.call(element.values, self.context)
+        if len(made) == 1 and made[0][0] not in self.limits:  # most of what stays in the task
+            port, value, key = made[0]
+            return [(port, freeze(value), key)]
+        return frozen(made, self.limits, self.name)
 
     def process_batch(self, elements: Sequence[Element]) -> list[list[Emitted]]:
         """Calls the node for several inputs; returns what it emitted for each."""
@@ -201,7 +205,11 @@ class TaskNodes:
         running = self._running[name]
         _told(running.context, element, attempt)
         answer, seconds = self._timed(running, running.enter, element)
-        return answer if isinstance(answer, Failure) else self._returned(name, answer, seconds)
+        if isinstance(answer, Failure):
+            return answer
+        with self.figures.lock:
+            self.figures.nodes[name].called(seconds, len(answer))
+        return Returned(answer, seconds)
 
     def call_batch(
         self, name: str, elements: Sequence[Element], waited: Sequence[float]
@@ -244,7 +252,11 @@ class TaskNodes:
         answer, seconds = self._timed(
             running, lambda: frozen(running.invoker.flush(running.context), running.limits, name)
         )
-        return answer if isinstance(answer, Failure) else self._returned(name, answer, seconds)
+        if isinstance(answer, Failure):
+            return answer
+        with self.figures.lock:
+            self.figures.nodes[name].called(seconds, len(answer))
+        return Returned(answer, seconds)
 
     def checkpoint(self, name: str, *, final: bool) -> int | Failure:
         """Calls a node's `checkpoint`."""
@@ -329,11 +341,6 @@ class TaskNodes:
 
     def _source(self) -> Running:
         return next(iter(self._running.values()))
-
-    def _returned(self, name: str, outputs: Outputs, seconds: float) -> Returned:
-        with self.figures.lock:
-            self.figures.nodes[name].called(seconds, len(outputs))
-        return Returned(outputs, seconds)
 
     def _timed(self, running: Running, call: Callable[..., T], *arguments: Any) -> tuple[T | Failure, float]:
         figures, read = self.figures, self._seconds

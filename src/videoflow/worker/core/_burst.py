@@ -241,7 +241,20 @@ class BurstWalk:
                 identity = port.identity.of(given.input_id, part)
                 key = given.key if key is None else key
                 if port.place:
-                    elements[port.place] = _child(identity, given, value, cause, key)
+                    elements[port.place] = Element(
+                        identity,
+                        given.origin,
+                        given.path,
+                        () if cause else (value,),
+                        cause,
+                        given.last,
+                        {},
+                        key,
+                        given.source,
+                        given.event_time,
+                        given.low,
+                        given.after,
+                    )
                 for number, channel in port.channels:
                     envelope = self._envelope(channel, identity, given, cause, key)
                     said.append((given.input_id, [Publication(number, envelope, value)]))
@@ -325,22 +338,4 @@ def _element(envelope: Envelope, value: object) -> Element:
         event_time=envelope.event_time,
         low=envelope.low,
         after=envelope.after,
-    )
-
-
-def _child(identity: str, given: Element, value: object, cause: Cause | None, key: str) -> Element:
-    """Returns what a port says of an input, as an input of who reads it."""
-    return Element(
-        identity,
-        given.origin,
-        given.path,
-        () if cause else (value,),
-        cause,
-        given.last,
-        {},
-        key,
-        given.source,
-        given.event_time,
-        given.low,
-        given.after,
     )
