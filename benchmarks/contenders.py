@@ -26,6 +26,7 @@ FORWARD_FLOOR = floor("forward", "forward floor: one copy in all")
 FORWARD_PLACE_FLOOR = floor("forward-place", "forward floor, made in place")
 MEMCPY = floor("memcpy", "memcpy alone, both cores")
 OURS = ours("pipeline", "videoflow")
+OWN = ours("pipeline-own", "videoflow, nodes with arrays of their own")
 FAN = ours("fan", "videoflow, four branches and a join")
 
 # Module, arguments, name in the table, and environment; "" is the one that runs the benchmarks.

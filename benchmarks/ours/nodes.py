@@ -23,11 +23,16 @@ def _job(argument: dict[str, Any]) -> Job:
 
 
 class Source(vf.Producer):
-    """Makes the items of a job: frames (1080, 1920, 3) uint8, or 1 KiB of bytes."""
+    """Makes the items of a job: frames (1080, 1920, 3) uint8, or 1 KiB of bytes.
 
-    def __init__(self, job: dict[str, Any], **options: Unpack[vf.NodeOptions]) -> None:
+    Args:
+        job: What is measured.
+        own: Frames are arrays of its own, which are copied when they are emitted.
+    """
+
+    def __init__(self, job: dict[str, Any], own: bool = False, **options: Unpack[vf.NodeOptions]) -> None:
         super().__init__(**options)
-        self.job = job
+        self.job, self.own = job, own
 
     def max_item_bytes(self) -> int:
         """Returns the bytes of an item, with what its encoding adds."""
@@ -38,7 +43,7 @@ class Source(vf.Producer):
         maker = Maker(job)
         if job.kind == "frames":
             for index in maker.indices():
-                frame = ctx.empty(FRAME_SHAPE, np.uint8)
+                frame = np.empty(FRAME_SHAPE, np.uint8) if self.own else ctx.empty(FRAME_SHAPE, np.uint8)
                 maker.make(index, frame.reshape(-1))
                 yield vf.Item(frame, offset=index)
         else:
@@ -47,12 +52,20 @@ class Source(vf.Producer):
 
 
 class Remake(vf.Processor):
-    """Makes a new item of each."""
+    """Makes a new item of each.
+
+    Args:
+        own: As of the source.
+    """
+
+    def __init__(self, own: bool = False, **options: Unpack[vf.NodeOptions]) -> None:
+        super().__init__(**options)
+        self.own = own
 
     def process(self, item: Array | bytes, ctx: vf.Context) -> Array | bytes:
         if isinstance(item, bytes):
             return remake_bytes(item)
-        new = ctx.empty(item.shape, item.dtype)
+        new = np.empty_like(item) if self.own else ctx.empty(item.shape, item.dtype)
         remake(item.reshape(-1), new.reshape(-1))
         return new
 

@@ -21,11 +21,11 @@ CHAIN = 8
 BRANCHES = 4
 
 
-def pipeline(job: Job) -> vf.Flow:
+def pipeline(job: Job, *, own: bool = False) -> vf.Flow:
     """Producer, processor, consumer: three processes."""
     argument = asdict(job)
-    source = Source(argument, name="source")
-    middle = Forward(name="forward")(source) if job.forward else Remake(name="remake")(source)
+    source = Source(argument, own, name="source")
+    middle = Forward(name="forward")(source) if job.forward else Remake(own, name="remake")(source)
     return vf.Flow([Sink(argument, name="sink")(middle)], name="pipeline")
 
 
@@ -54,6 +54,7 @@ def memory(job: Job) -> vf.Flow:
 
 FLOWS: dict[str, tuple[str, Callable[[Job], vf.Flow]]] = {
     "pipeline": ("local", pipeline),
+    "pipeline-own": ("local", lambda job: pipeline(job, own=True)),
     "fan": ("local", fan),
     "chain-fused": ("local", lambda job: chain(job, fuse="all")),
     "bare-fused": ("local", lambda job: chain(job, 0, fuse="all")),
