@@ -12,7 +12,7 @@ from videoflow.backends.outcomes import Known
 from videoflow.clock import RealClock
 from videoflow.faults import Fault, FaultAction
 
-COUNT = 40
+COUNT = 400  # several commits of each
 PLAN: Mapping[str, tuple[tuple[str, int], ...]] = {
     "mean": (("commit.before", 2), ("commit.after", 2)),
     "shared": (("commit.after", 1),),
